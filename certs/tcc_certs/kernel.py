@@ -30,7 +30,8 @@ class CheckedArtifact:
             of the core.
         table: the calls of the artifact.
         core_calls: for each call of the artifact its index in the core.
-        plans: [n], number of plans below each state; of derivations if it is nondeterministic.
+        plans: [n], number of plans below each state; of derivations if it is nondeterministic;
+            empty with cycles.
         race_count: [n], m(q), or upper bounds if the manifest says so; empty for a gate.
         kept: a cache for values that readers derive from the artifact, by name.
     """
@@ -70,11 +71,10 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
         require(pin, file.digest.hex(), Code.PIN, "artifact digest")
     table = call_rules.check_calls(file)
     automaton = view(file)
-    plans = plan_counts(file)
-    race_count = race_counts(file, plans)
-    check_states(file, automaton, table, plans, race_count)
-    check_widths(file, plans, race_count)
+    plans, race_count = _check_automaton(file, automaton, table)
     core, core_calls = check_json(file, table)
+    if automaton.cyclic:
+        _check_depth(automaton, core)
     if any(tool.strict for tool in core.tools):
         from tcc_certs.strict import check_strict  # here: other artifacts do not need it
 
@@ -88,6 +88,29 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
         plans=plans,
         race_count=race_count,
     )
+
+
+def _check_automaton(
+    file: ArtifactFile, automaton: Automaton, table: call_rules.CallTable
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Check C1 to C6; return the numbers of plans and the race counts."""
+    if file.manifest.cyclic:
+        from tcc_certs.cyclic_rules import check_cyclic  # here: other artifacts do not need it
+
+        check_cyclic(file, automaton, table)
+        return (), ()
+    plans = plan_counts(file)
+    race_count = race_counts(file, plans)
+    check_states(file, automaton, table, plans, race_count)
+    check_widths(file, plans, race_count)
+    return plans, race_count
+
+
+def _check_depth(automaton: Automaton, core: Core) -> None:
+    """Check that some plan has no more calls than the core allows."""
+    fewest, most = automaton.calls_to_go[automaton.root], core.depth
+    if most is not None and fewest > max(0, most):
+        raise Rejected(Code.CALLS_TO_GO, "calls_to_go[0]", f"{most} at most: `limit depth`", fewest)
 
 
 def plan_counts(file: ArtifactFile) -> Sequence[int]:
@@ -129,7 +152,7 @@ def check_json(file: ArtifactFile, table: call_rules.CallTable) -> tuple[Core, t
         place = f"core{refusal.path}"
         raise Rejected(refusal.code, place, refusal.expected, refusal.found) from None
     call_rules.check_leaf_ids(manifest, core)
-    call_rules.check_relaxed(manifest.relaxed, core)
+    call_rules.check_relaxed(manifest, core)
     core_calls = call_rules.check_source(manifest, table, core)
     owners = {core.calls[index].tool for index in core_calls}
     call_rules.check_tools(bytes(columns["tools"].data), core, owners)

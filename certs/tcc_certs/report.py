@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tcc_certs.errors import Code, Rejected
-from tcc_certs.formats.artifact import GATE, NONDETERMINISTIC, RELAXED, ROUNDED, read_artifact
+from tcc_certs.formats.artifact import (
+    CYCLIC,
+    GATE,
+    NONDETERMINISTIC,
+    RELAXED,
+    ROUNDED,
+    read_artifact,
+)
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.policy.listing import (
     ListedStatement,
@@ -93,7 +100,8 @@ def check_artifact(
         compared = _compare(checked) if core else None
     except Rejected as refusal:
         return _refused(refusal)
-    statements = listed_statements(checked.core, checked.file.manifest.relaxed)
+    manifest = checked.file.manifest
+    statements = listed_statements(checked.core, manifest.relaxed, cyclic=manifest.cyclic)
     if exact and checked.file.manifest.critical:
         return _not_exact(checked, statements)
     return _valid(checked, compared, statements)
@@ -162,6 +170,7 @@ def _not_exact(checked: CheckedArtifact, statements: tuple[ListedStatement, ...]
     texts = shortened(relaxed_texts(checked.core, manifest.relaxed))
     rounded = manifest.round_counts
     reasons = {
+        CYCLIC: ("critical", "plans of bounded length", "plans have no bound"),
         GATE: ("critical", "counts of plans and of a race", "bounds of plans alone"),
         NONDETERMINISTIC: ("critical", "one path a plan", "derivations are counted"),
         RELAXED: (
@@ -186,19 +195,22 @@ def _valid(
     checked: CheckedArtifact, compared: CoreReport | None, statements: tuple[ListedStatement, ...]
 ) -> CheckReport:
     manifest = checked.file.manifest
-    # Two counts and two bounds a state: plans and race count, cost and residual to go; for a gate
-    # plans alone.
-    counted = {
-        "states": manifest.states,
-        "edges": manifest.edges,
-        "calls": manifest.calls,
-        "counts": (2 - manifest.gate) * manifest.states,
-        "bounds": 2 * manifest.states,
-    }
+    counted = {"states": manifest.states, "edges": manifest.edges, "calls": manifest.calls}
+    if manifest.cyclic:
+        counted["splits"] = manifest.states - 1
+    else:
+        # Two counts and two bounds a state: plans and race count, cost and residual to go; for a
+        # gate plans alone.
+        counted["counts"] = (2 - manifest.gate) * manifest.states
+        counted["bounds"] = 2 * manifest.states
     names = {"counts": "suffix counts (SuffixCountDP)"}
     did = ", ".join(f"{number} {names.get(name, name)}" for name, number in counted.items())
     lines = [f"VALID: {did} of {manifest.grammar} {manifest.version} hold"]
-    if manifest.critical:
+    if manifest.cyclic:
+        lines.append(
+            "its plans have no bound, so it has no counts: " + ", ".join(manifest.critical)
+        )
+    elif manifest.critical:
         lines.append(f"its counts are upper bounds: {', '.join(manifest.critical)}")
     lines += statement_lines(statements)
     if compared is None:

@@ -48,6 +48,10 @@ TEXTS: Mapping[Code, str] = {
     Code.TARGET_ORDER: "An edge does not lead to a state with a smaller number: there may be "
     "a cycle.",
     Code.RANK: "A rank is not one more than the greatest among the targets.",
+    Code.TARGET_NUMBER: "A state of an automaton with cycles does not have the number that "
+    "breadth-first search gives it.",
+    Code.CALLS_TO_GO: "The fewest calls from a state to an end are not one more than the least "
+    "among the targets, or no end can be reached.",
     Code.PLAN_COUNT: "The number of plans of a state is not the sum over its edges. These numbers "
     "are the suffix counts, the paper's SuffixCountDP.",
     Code.PLAN_WIDTH: "The numbers of plans are wider than the greatest of them needs.",
@@ -62,6 +66,9 @@ TEXTS: Mapping[Code, str] = {
     Code.UNREACHABLE: "A state is not reached from the root.",
     Code.DEAD_STATE: "No plan can be finished from a state.",
     Code.UNUSED_CALL: "A call is on no edge.",
+    Code.SPLIT_FORM: "The order of the states is no permutation, or a split has a place, a call or "
+    "an earlier split that does not exist.",
+    Code.SPLIT: "A split separates nothing, so two states may have the same plans.",
     Code.LEAF_POLICY: "The names of plans follow another policy than this format's.",
     Code.ROOT_CONTEXT: "The context of the root is not that of grammar, version and limits.",
     Code.CORE_SCHEMA: "The core is not a core (docs/spec/core.md).",
@@ -276,6 +283,9 @@ TEXTS: Mapping[Code, str] = {
     Code.PRECISION: "A rounding stayed open at the greatest precision.",
     Code.NO_RACE: "The artifact is for a gate and has no race counts: compile the grammar again "
     "without --for gate.",
+    Code.ENDLESS: "The plans of the artifact have no bound, so it has no counts: only a gate can "
+    "use it. For a run or a count, add `limit depth <= N` to the grammar and compile it without "
+    "--for gate.",
     Code.INCOMPLETE: "The ledger ends before its last record: the records that exist are "
     "verified, and nothing is claimed. `tcc run --resume` continues the run.",
     Code.WITHHELD: "The seed is withheld, so the run cannot be replayed; give it with --seed.",

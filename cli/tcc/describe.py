@@ -97,7 +97,7 @@ _CHEAP = 5_000_000
 
 def statements_of(artifact: Artifact) -> tuple[ListedStatement, ...]:
     """Return the statements of an artifact's core."""
-    return listed_statements(artifact.core, artifact.manifest.relaxed)
+    return listed_statements(artifact.core, artifact.relaxed, cyclic=artifact.cyclic)
 
 
 def lines_of(artifact: Artifact) -> list[int | None]:
@@ -116,10 +116,14 @@ def listed_of(artifact: Artifact) -> list[Any]:
 
 
 def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
-    """The JSON fields; `plans_by_depth` if it is cheap, or if `by_depth` asks for it."""
-    manifest, root = artifact.manifest, artifact.root
-    depth = artifact.rank(root)
-    cheapest = cheapest_plan(artifact)
+    """The JSON fields; `plans_by_depth` if it is cheap, or if `by_depth` asks for it.
+
+    Raises:
+        Rejected: D204 `by_depth` asks for it, and the artifact has cycles.
+    """
+    manifest = artifact.manifest
+    if by_depth:
+        artifact.require_bounded()
     statements = statements_of(artifact)
     fields: dict[str, Any] = {
         "grammar": manifest.grammar,
@@ -127,17 +131,18 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
         "digest": artifact.digest.hex(),
         "root_state": manifest.root.hex(),
         "counts": manifest.counts,
-        "plans": screen.decimal(artifact.plans(root)),
-        "race_count": None if manifest.gate else screen.decimal(artifact.race_count(root)),
+        "plans": None,
+        "race_count": None,
         "states": manifest.states,
         "edges": manifest.edges,
         "calls": manifest.calls,
-        "max_depth": depth,
-        "min_cost": format_decimal(artifact.cost_to_go(root), 9),
-        "min_cost_plan": None if cheapest is None else list(cheapest),
+        "max_depth": artifact.core.depth,
+        "min_cost": None,
+        "min_cost_plan": None,
         "tilt": manifest.tilt,
         "beta": format_decimal(*manifest.beta),
         "nondeterministic": manifest.nondeterministic,
+        "cyclic": manifest.cyclic,
         "round_counts": manifest.round_counts,
         "relaxed": list(relaxed_texts(artifact.core, manifest.relaxed)),
         "enforced": enforced_json(statements),
@@ -146,9 +151,39 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
     }
     if artifact.diagnostics:
         fields["diagnostics"] = [diagnostic_fields(said) for said in artifact.diagnostics]
-    if by_depth or depth * manifest.edges <= _CHEAP:
+    return fields if manifest.cyclic else fields | _figures(artifact, by_depth)
+
+
+def _figures(artifact: Artifact, by_depth: bool) -> dict[str, Any]:
+    """The fields of counts and costs; without cycles each state has them."""
+    root, cheapest = artifact.root, cheapest_plan(artifact)
+    depth = artifact.rank(root)
+    fields: dict[str, Any] = {
+        "plans": screen.decimal(artifact.plans(root)),
+        "race_count": None if artifact.manifest.gate else screen.decimal(artifact.race_count(root)),
+        "max_depth": depth,
+        "min_cost": format_decimal(artifact.cost_to_go(root), 9),
+        "min_cost_plan": None if cheapest is None else list(cheapest),
+    }
+    if by_depth or depth * artifact.manifest.edges <= _CHEAP:
         fields["plans_by_depth"] = [screen.decimal(n) for n in plans_by_depth(artifact)]
     return fields
+
+
+def plans_text(artifact: Artifact) -> str:
+    """The number of plans, for people."""
+    if artifact.cyclic:
+        return "without a bound" if artifact.core.depth is None else "not counted"
+    plans = screen.big(artifact.plans(artifact.root))
+    return f"at most {plans}" if bounds_plans(artifact) else plans
+
+
+def calls_text(fields: Mapping[str, Any]) -> str:
+    """The number of calls, and of calls in a plan, for people."""
+    most, calls = fields["max_depth"], fields["calls"]
+    return (
+        f"{calls}, any number in a plan" if most is None else f"{calls}, at most {most} in a plan"
+    )
 
 
 def bounds_plans(artifact: Artifact) -> bool:
@@ -166,6 +201,8 @@ def diagnostic_fields(said: CompilerDiagnostic) -> dict[str, Any]:
 def _counts(fields: dict[str, Any]) -> str:
     """Which kind of counts, and why they are bounds where they are."""
     reasons = ["derivations are counted"] if fields["nondeterministic"] else []
+    if fields["cyclic"]:
+        return "none (for a gate: plans have no bound)"
     if fields["race_count"] is None:
         reasons.append("for a gate: no race counts, and plans rounded up")
     if fields["relaxed"]:
@@ -200,23 +237,23 @@ def print_description(artifact: Artifact, fields: dict[str, Any], *, whole: bool
     Args:
         whole: also list the tools and the shape of plans, and explain words of the statements.
     """
-    cheapest, plans = fields["min_cost_plan"], screen.big(artifact.plans(artifact.root))
+    cheapest = fields["min_cost_plan"]
     if cheapest is None:
         least = f"at least {fields['min_cost']}"
     else:
         least = f"{fields['min_cost']}: {' '.join(cheapest) or '(the empty plan)'}"
     rows: list[tuple[str, object]] = [
         ("grammar", f"{fields['grammar']} {fields['version']}"),
-        ("plans", f"at most {plans}" if bounds_plans(artifact) else plans),
+        ("plans", plans_text(artifact)),
         ("counts", _counts(fields)),
         ("states", f"{screen.big(fields['states'])}, {screen.big(fields['edges'])} edges"),
-        ("calls", f"{fields['calls']}, at most {fields['max_depth']} in a plan"),
+        ("calls", calls_text(fields)),
         ("cheapest", least),
         ("race", f"tilt {fields['tilt']}, beta {fields['beta']}"),
         ("root state", fields["root_state"]),
         ("digest", fields["digest"]),
     ]
-    if not has_search(artifact.core):
+    if artifact.cyclic or not has_search(artifact.core):
         rows = [row for row in rows if row[0] not in ("counts", "cheapest", "race")]
     screen.print_fields(rows)
     lines = declared_lines(artifact.core, whole) + statement_lines(statements_of(artifact))

@@ -158,6 +158,7 @@ def open_artifact(
     beside: Path | None = None,
     examples: bool = True,
     bounds: Sequence[str] = (),
+    gate: bool = False,
 ) -> Artifact:
     """Open and check an artifact; compile a grammar, from a file or from `-`, first.
 
@@ -167,6 +168,7 @@ def open_artifact(
         beside: the other file that the command opens: compiler options may be for that one.
         examples: whether examples and expectations of a grammar have to hold.
         bounds: options of the compiler that bound the command as well.
+        gate: whether a grammar is compiled for a gate if the options do not say for what.
     """
     if checked is not None and no_verify:
         raise click.UsageError("--checked and --no-verify exclude each other")
@@ -183,6 +185,8 @@ def open_artifact(
         from tcc_compiler.options import Options
 
         options = replace(options or Options(), check=check_for_use)
+        if gate and options.purpose is None:
+            options = replace(options, purpose="gate")
         compiled = files.compile_given(path, options, examples=examples)
         read.extend(source.path for source in compiled.sources.values() if source.path is not None)
         failed = compiled.artifact is None
@@ -195,6 +199,16 @@ def open_artifact(
         refuse(path, refusal)
     except OSError as error:
         raise click.ClickException(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def open_bounded(path: Path, **more: Any) -> Artifact:
+    """Open as :func:`open_artifact`; decline plans without a bound (D204)."""
+    opened = open_artifact(path, **more)
+    try:
+        opened.require_bounded()
+    except Rejected as refusal:
+        refuse(path, refusal)
+    return opened
 
 
 def require_artifact(path: Path) -> None:

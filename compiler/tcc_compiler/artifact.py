@@ -254,8 +254,8 @@ def emit(contents: Contents) -> bytes:
     columns = {
         **_states(contents),
         **_edges(contents, calls),
-        **_calls(core, calls, contents.weights),
-        **_documents(core, contents.document, calls),
+        **call_columns(core, calls, contents.weights),
+        **document_columns(core, contents.document, calls),
     }
     manifest = artifact.Manifest(
         grammar=core.name,
@@ -342,7 +342,8 @@ def _edges(contents: Contents, calls: Sequence[int]) -> dict[str, Column]:
     }
 
 
-def _calls(core: Core, calls: Sequence[int], weights: Weights) -> dict[str, Column]:
+def call_columns(core: Core, calls: Sequence[int], weights: Weights) -> dict[str, Column]:
+    """The columns of the calls."""
     rows = [core.calls[call] for call in calls]
     return {
         "call_cost_low": pack("call_cost_low", [call.cost_low for call in rows]),
@@ -355,7 +356,7 @@ def _calls(core: Core, calls: Sequence[int], weights: Weights) -> dict[str, Colu
     }
 
 
-def _documents(
+def document_columns(
     core: Core, document: Mapping[str, codec.Json], calls: Sequence[int]
 ) -> dict[str, Column]:
     """The core, and the tools that have a call on some edge."""

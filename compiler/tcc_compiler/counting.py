@@ -25,7 +25,7 @@ from tcc_certs.policy.core import Core
 from tcc_certs.race.enclosures import Beta, call_residual, call_weight, fraction_bits
 from tcc_certs.rounded import round_up
 from tcc_compiler.automata.letters import Letters
-from tcc_compiler.automata.table import Ints, Table, best_to_go, exact_array, summed
+from tcc_compiler.automata.table import Ints, Machine, Table, best_to_go, exact_array, summed
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import CompileRefused, Guard
 
@@ -471,9 +471,12 @@ def weigh(core: Core, calls: Sequence[int], beta: Beta, tilt: int, guard: Guard)
     )
 
 
-def used_calls(table: Table, letters: Letters) -> list[int]:
-    """The calls that stand on at least one edge, increasing."""
-    used = np.flatnonzero(np.bincount(table.letter)).tolist()
+def used_calls(automaton: Machine | Table, letters: Letters) -> list[int]:
+    """The calls with at least one edge, increasing."""
+    if isinstance(automaton, Machine):
+        used = sorted({letter for edges in automaton.edges for letter, _ in edges})
+    else:
+        used = np.flatnonzero(np.bincount(automaton.letter)).tolist()
     return sorted(call for letter in used for call in letters.calls[letter])
 
 

@@ -48,11 +48,14 @@ class Built:
         checked: the artifact digest, hex, that the kernel found as it checked these bytes; None
             where they were not checked.
         relaxed: the numbers of the statements that `table` leaves out, increasing.
-        table: the smallest table, over `letters`.
-        plans: the number of plans; an upper bound where the artifact counts upper bounds.
+        table: the smallest automaton, over `letters`; a machine if it has cycles.
+        plans: the number of plans; an upper bound where the artifact counts upper bounds; None if
+            the automaton has cycles.
         bounds_plans: whether it was rounded up, for a gate, as it has more bits than are kept.
-        min_cost: the least cost of a plan, nano-units; a lower bound where statements are relaxed.
-        max_depth: the most calls of a plan; an upper bound where statements are relaxed.
+        min_cost: the least cost of a plan, nano-units; a lower bound where statements are relaxed;
+            None if the automaton has cycles.
+        max_depth: the most calls of a plan; an upper bound where statements are relaxed; None if
+            the automaton has cycles and no statement bounds the depth.
     """
 
     artifact: bytes
@@ -60,11 +63,11 @@ class Built:
     core: Core
     relaxed: tuple[int, ...]
     letters: Letters
-    table: Table
-    plans: int
+    table: Machine | Table
+    plans: int | None
     bounds_plans: bool
-    min_cost: int
-    max_depth: int
+    min_cost: int | None
+    max_depth: int | None
 
 
 @frozen
@@ -196,6 +199,7 @@ def _line_of(made: Built, example: Example, options: Options) -> _Line:
         edges = [[(example.patterns[step], at + 1)] for at, step in enumerate(steps)]
         accept = [*(False for _ in steps), True]
         return _Line(edges=[*edges, []], accept=accept, spans=example.spans)
+    deepest = made.max_depth
     alone = replace(
         made.core,
         plan=example.plans,
@@ -203,7 +207,7 @@ def _line_of(made: Built, example: Example, options: Options) -> _Line:
         rules=example.rules,
         start=None,
         goals=(),
-        statements=(Total(what="depth", most=str(made.max_depth)),),
+        statements=() if deepest is None else (Total(what="depth", most=str(deepest)),),
     )
     joined = join_calls(alone)
     letters = partition(joined, parts_of(alone))
@@ -465,6 +469,8 @@ def _expect(made: Built, expect: Expectation, options: Options) -> Diagnostic | 
     figure = {"plans": made.plans, "min_cost": made.min_cost, "max_depth": made.max_depth}[
         expect.what
     ]
+    if figure is None:
+        return _uncounted(made, expect)
     side = _side(made, expect.what)
     holds = _decide(expect, figure, side)
     if holds:
@@ -485,6 +491,29 @@ def _expect(made: Built, expect: Expectation, options: Options) -> Diagnostic | 
         span=expect.span,
         hint=f"if this is meant, write `expect {expect.what} {_meant(expect, side, figure)}`; "
         "else correct the grammar",
+    )
+
+
+def _uncounted(made: Built, expect: Expectation) -> Diagnostic | None:
+    """An expectation about an automaton with cycles, which counts nothing."""
+    expected = f"{expect.op} {_figure(expect.what, expect.value)}"
+    endless = made.max_depth is None and not made.relaxed
+    if not endless or expect.what == "min_cost":
+        return Diagnostic(
+            code="TCC504",
+            severity="warning",
+            message=f"whether {expect.what} is {expected} was not decided: the artifact is for a"
+            " gate, and does not count plans",
+            span=expect.span,
+            hint="compile without --for gate",
+        )
+    if expect.op == ">=":
+        return None
+    return Diagnostic(
+        code="TCC503",
+        message=f"{expect.what} has no bound, so it is not {expected}",
+        span=expect.span,
+        hint="add `limit depth <= N`, or take the line away",
     )
 
 

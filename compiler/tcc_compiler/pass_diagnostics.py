@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from tcc_certs.policy.core import Core
 from tcc_compiler.automata.answers import MOST_PLACES, many_answers
 from tcc_compiler.automata.letters import Letters
-from tcc_compiler.automata.table import Table
+from tcc_compiler.automata.table import Machine, Table
 from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.language.source import Span
 from tcc_compiler.relax.attempts import NextAttempt
@@ -46,7 +46,7 @@ def relaxed_diagnostic(attempt: NextAttempt, places: Mapping[Place, Span]) -> Di
 
 
 def many_answers_diagnostics(
-    core: Core, letters: Letters, table: Table, places: Mapping[Place, Span]
+    core: Core, letters: Letters, table: Machine | Table, places: Mapping[Place, Span]
 ) -> list[Diagnostic]:
     """A warning for each tool with a call that no gate would ever let be made."""
     found = []

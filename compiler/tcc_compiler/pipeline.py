@@ -10,6 +10,7 @@ its own:
     explore             `automata.regular`: the plan expression becomes an automaton
     constrain           `automata.constraint`: each statement, then trim and minimise, one by one
     strict              `automata.answers`: what goes on after every answer of a strict tool
+    cyclic              `cyclic`: for a gate, the file of an automaton with cycles; nothing below
     count, bound        `counting`: plans, race counts, least cost and best residual to go
     certify, emit       `artifact`: digests, numbering, bytes
     check               the kernel of `tcc_certs` checks every certificate, once
@@ -39,8 +40,9 @@ from tcc_compiler.automata.constraint.apply import constrain
 from tcc_compiler.automata.letters import CallEdges, Letters, join_calls, partition
 from tcc_compiler.automata.regular.explore import explore, explore_partial
 from tcc_compiler.automata.table import Machine, Table, as_deterministic, ranked
-from tcc_compiler.automata.witness import find_cycle, infinite
+from tcc_compiler.automata.witness import find_cycle, infinite, is_planned
 from tcc_compiler.counting import bound, check_bits, count, count_for_gate, used_calls, weigh
+from tcc_compiler.cyclic import CyclicContents, breadth_first, calls_to_go, emit_cyclic
 from tcc_compiler.expectations import Built, Unmet, compare
 from tcc_compiler.frozen import frozen
 from tcc_compiler.language.diagnostics import Diagnostic
@@ -283,12 +285,14 @@ def run_passes(
     # The automaton: the plan expression, then every statement that is not left to the run.
     attempts.check_exact(core, attempt)
     kept = join_calls(core)
-    letters = partition(kept, attempts.kept_parts(core, attempt.relaxed))
-    guard.enter("the plan expression", "plan")
-    machine = (explore_partial if attempt.nondeterministic else explore)(kept, letters, guard)
-    table = _finite(kept, letters, constrain(kept, letters, machine, guard))
+    letters, automaton = _constrained(core, kept, attempt, options, guard)
     if any(tool.strict for tool in kept.tools):
-        table = _finite(kept, letters, keep_strict(kept, letters, table, guard))
+        automaton = keep_strict(kept, letters, automaton, guard)
+    if isinstance(automaton, Machine):
+        if _allows_cycles(core, attempt, options):
+            return _cyclic(core, beta, attempt, letters, breadth_first(automaton), options, guard)
+        raise infinite(kept, letters, *(find_cycle(automaton) or ([], [])))
+    table = ranked(as_deterministic(automaton))
     # What is counted over it.
     guard.enter("the counts")
     tilt = _tilt(core, options)
@@ -335,6 +339,105 @@ def run_passes(
     )
 
 
+def _allows_cycles(core: Core, attempt: attempts.Attempt, options: Options) -> bool:
+    """Whether plans without a bound are compiled."""
+    if attempt.nondeterministic:
+        return False
+    if options.purpose is not None:
+        return options.purpose == "gate"
+    counts = options.round_counts is not None or options.count_bits is not None
+    return not (counts or is_planned(core) or core.depth_totals)
+
+
+def _constrained(
+    core: Core, kept: Core, attempt: attempts.Attempt, options: Options, guard: Guard
+) -> tuple[Letters, Machine | Table]:
+    """The letters, and the automaton of all statements.
+
+    For a gate it leaves out totals of depth if it has cycles without them.  If something is too
+    large or recursive without a depth, the depth is unrolled as for a run.
+
+    Args:
+        kept: the core with joined calls.
+    """
+    if core.depth_totals and _allows_cycles(core, attempt, options):
+        relaxed = tuple(sorted({*attempt.relaxed, *core.depth_totals}))
+        try:
+            letters, automaton = _explored(core, kept, replace(attempt, relaxed=relaxed), guard)
+        except CompileRefused as refusal:
+            if refusal.code == "TCC404":
+                raise
+        else:
+            if isinstance(automaton, Machine):
+                return letters, automaton
+    return _explored(core, kept, attempt, guard)
+
+
+def _explored(
+    core: Core, kept: Core, attempt: attempts.Attempt, guard: Guard
+) -> tuple[Letters, Machine | Table]:
+    letters = partition(kept, attempts.kept_parts(core, attempt.relaxed))
+    guard.enter("the plan expression", "plan")
+    machine = (explore_partial if attempt.nondeterministic else explore)(kept, letters, guard)
+    return letters, constrain(kept, letters, machine, guard)
+
+
+def _cyclic(
+    core: Core,
+    beta: Beta,
+    attempt: attempts.Attempt,
+    letters: Letters,
+    machine: Machine,
+    options: Options,
+    guard: Guard,
+) -> Built:
+    """The file of an automaton with cycles.
+
+    Raises:
+        Refused: TCC402 every plan has more calls than a total of depth allows; TCC405 a number is
+            out of range.
+    """
+    fewest = calls_to_go(machine)[machine.start]
+    if core.depth is not None and fewest > core.depth:
+        number = core.depth_totals[0]
+        raise CompileRefused(
+            "TCC402",
+            f"there is no plan: the shortest has {fewest} calls, and"
+            f" {attempts.text_of(core, number)} leaves none",
+            hint="raise the limit, or let plans be shorter",
+            place=number,
+        )
+    guard.enter("the file")
+    tilt = _tilt(core, options)
+    relaxed = tuple([number for number in attempt.relaxed if number not in core.depth_totals])
+    contents = CyclicContents(
+        core=core,
+        document=core_json(core),
+        machine=machine,
+        letters=letters,
+        weights=weigh(core, used_calls(machine, letters), beta, tilt, guard),
+        beta=beta,
+        tilt=tilt,
+        relaxed=relaxed,
+    )
+    artifact = emit_cyclic(contents, guard)
+    guard.enter("the check of the artifact")
+    checked = _check(artifact, options)
+    guard.enter("the check of the artifact")
+    return Built(
+        artifact=artifact,
+        checked=checked,
+        core=core,
+        relaxed=tuple(sorted({*relaxed, *core.depth_totals})),
+        letters=letters,
+        table=machine,
+        plans=None,
+        bounds_plans=False,
+        min_cost=None,
+        max_depth=core.depth,
+    )
+
+
 def _check_options(options: Options) -> Beta:
     try:
         beta = parse_decimal(options.beta, "beta", Code.MANIFEST_VALUE)
@@ -353,7 +456,7 @@ def _check_options(options: Options) -> Beta:
     bits = options.round_counts
     if bits is not None and not 1 <= bits <= MAX_ROUND_BITS:
         raise CompileRefused("TCC408", f"counts are rounded to 1 .. {MAX_ROUND_BITS} bits: {bits}")
-    if options.purpose not in ("run", "gate"):
+    if options.purpose not in (None, "run", "gate"):
         raise CompileRefused("TCC408", f"an artifact is for run or gate: {options.purpose}")
     if options.purpose == "gate" and bits is not None:
         raise CompileRefused(
@@ -377,13 +480,6 @@ def _read(data: bytes) -> Core:
         return read_core(data)
     except Rejected as refusal:
         raise CompileRefused("TCC409", f"this is no core: {refusal}") from refusal
-
-
-def _finite(core: Core, letters: Letters, automaton: Machine | Table) -> Table:
-    """The automaton as a table of ranked states; refused where it still has a cycle."""
-    if isinstance(automaton, Machine):
-        raise infinite(core, letters, *(find_cycle(automaton) or ([], [])))
-    return ranked(as_deterministic(automaton))
 
 
 def _check(artifact: bytes, options: Options) -> str | None:

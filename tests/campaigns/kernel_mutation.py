@@ -63,6 +63,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
     ("formats/codec", [["certs/test_codec.py", "certs/test_core_later.py"]]),
     ("formats/artifact", [["certs/test_manifest.py", *WHOLE]]),
     ("state_rules", [["certs/test_state_rules.py", "certs/rules", *WHOLE]]),
+    ("cyclic_rules", [["certs/test_cyclic.py"]]),
     ("kernel", [["certs/rules", *WHOLE]]),
     ("report", [["certs/test_kernel.py"]]),
     ("rounded", [["certs/rules", *WHOLE]]),
@@ -84,7 +85,7 @@ TESTS: Sequence[tuple[str, Suites]] = (
 )  # fmt: skip
 OTHERS = ("certs/rules", "certs/test_state_rules.py", *WHOLE, "certs/test_core.py", "forgery")
 KERNEL = ("formats/container", "formats/codec", "formats/artifact", "formats/schema",
-          "call_rules", "state_rules", "rounded", "strict", "kernel", "core/",
+          "call_rules", "state_rules", "cyclic_rules", "rounded", "strict", "kernel", "core/",
           "corecheck/", "proof/", "report")  # fmt: skip
 MEMORY = 4 << 30
 

@@ -19,7 +19,7 @@ FILES = {
     "artifact": (
         "formats/codec", "formats/container", "formats/artifact", "formats/schema", "policy/*",
         "values/declared", "values/text_syntax", "race/enclosures", "call_rules",
-        "state_rules", "rounded", "strict", "kernel", "corecheck/*",
+        "state_rules", "cyclic_rules", "rounded", "strict", "kernel", "corecheck/*",
     ),
     "ledger": (
         "formats/codec", "formats/ledger", "formats/ledger_schema", "race/*", "replay/*",

@@ -33,7 +33,7 @@ from tests.oracle.cores import random_core
 from tests.oracle.examples import PLANS, example_core
 from tests.oracle.plans import plans
 
-DEEP = 'grammar deep version "1"\ntool a\ntool b\nlimit depth <= {}\n'
+DEEP = 'grammar deep version "1"\ntool a\ntool b\nplan = any{{0,{}}}\n'
 GATE = Options(purpose="gate")
 WIDE = 63
 ROOT = Path(__file__).parents[2]
@@ -81,8 +81,10 @@ def test_the_compiler_writes_what_the_slow_builder_writes(number: int) -> None:
     if not words:
         assert found is None
         return
-    assert found == build(data, words, tilt=8, gate=True)
+    assert found is not None
     assert check_artifact(found, core=True).verdict == 0
+    if not read_artifact(found).manifest.cyclic:  # else see test_cyclic.py
+        assert found == build(data, words, tilt=8, gate=True)
 
 
 @pytest.mark.parametrize("depth", [1, 62, 63, 64, 200])

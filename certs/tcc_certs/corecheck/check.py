@@ -7,7 +7,8 @@ to a pair that agrees, and no call without an edge can still finish (G102).  The
 residuals after such calls, and none of them may stop.  The automaton is finite and its states are
 alive and distinct (C1 to C6).  So if all pairs agree, its plans are exactly those of the core; C8
 shows that the calls are the same.  A call of a strict tool may lack an edge although it could
-finish, if strict requires it (:mod:`tcc_certs.corecheck.graphs`).  Relaxed statements are omitted.
+finish, if strict requires it (:mod:`tcc_certs.corecheck.graphs`).  Relaxed statements are omitted,
+and so are totals of depth if the automaton has cycles.
 A nondeterministic artifact is the graph of the partial derivatives of its core: the check builds
 this graph again, and its root must have the same digest (G103).
 Normative text: docs/spec/artifact.md, section 9.
@@ -80,8 +81,10 @@ def check_core(
         Rejected: G101 one may stop and the other may not; G102 only one allows a call; G103 a
             nondeterministic graph that is not that of the core; D201 a bound is exceeded.
     """
-    relaxed = frozenset(checked.file.manifest.relaxed)
-    parts = [part for part in parts_of(checked.core) if part.number not in relaxed]
+    omitted = set(checked.file.manifest.relaxed)
+    if checked.automaton.cyclic:
+        omitted.update(checked.core.depth_totals)  # sessions count their calls
+    parts = [part for part in parts_of(checked.core) if part.number not in omitted]
     if not checked.file.manifest.nondeterministic:
         return _Walk(checked, parts, pairs, WorkBudget(steps)).run()
     graph = derivative_graph(checked.core, parts, pairs, WorkBudget(steps))
@@ -127,7 +130,7 @@ class _Walk:
         dead: dict[int, int] = {}  # residual -> the pair that it was met from
         spans = Spans(residuals, states)
         spans.add(root, first)
-        cut = StrictCut(residuals) if self._alphabet.strict else None
+        cut = StrictCut(residuals, self._automaton.cyclic) if self._alphabet.strict else None
         for at, pair in enumerate(todo):  # grows as it is read
             residual, q = divmod(pair, states)
             if spans.inside(q, residual):
@@ -274,6 +277,7 @@ class Spans:
     The more a control's limits have left, the more plans it has: its residuals differ in nothing
     else.  So of all pairs of one state and one control those with the least and those with the most
     left settle the others: where both have just the plans of the state, so has what lies between.
+    This holds for the plans of each length, so cycles change nothing.
     A pair is inside when one that was met has no more left on any meter, and another no less; both
     are others.  The least and the greatest of the pairs met are inside of nothing, so each pair
     that is passed over lies between two that are looked at; by induction over the length of a plan

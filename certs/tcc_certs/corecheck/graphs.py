@@ -8,10 +8,11 @@ What strict cuts: which calls lack an edge because some answer to them leaves no
 of a core with strict tools is the largest part of its plans in which, wherever a call of a strict
 tool may come, every answer that it may get may come, and goes on so (docs/spec/core.md, section 5).
 A residual is *open* when it has a plan of that part: it may stop, or some call goes on to an open
-residual, or some strict call does for all its answers.  The plans before the cut are finitely many,
-so there is one such set, found from the ends up.  A call that has no edge is right to have none
-when what follows it is not open; a strict call when this is so for one of its answers.  That the
-answers of a strict call have edges all or none is C9, and was looked at before.
+residual, or some strict call does for all its answers.  If the plans before the cut are finitely
+many, there is one such set, found from the ends up.  With cycles it is the greatest set: calls are
+left out, and residuals that reach no end any more, until nothing changes.  A call that has no edge
+is right to have none when what follows it is not open; a strict call when this is so for one of its
+answers.  That the answers of a strict call have edges all or none is C9, and was looked at before.
 Cost: linear in the residuals and their edges, calls counted one by one.
 """
 
@@ -152,15 +153,19 @@ def _digests(
 class StrictCut:
     """The calls without an edge of one walk, and all that they lead to.
 
+    Args:
+        cyclic: whether there may be infinitely many plans.
+
     Attributes:
         live: how many residuals behind them have a plan before the cut.
         dead: how many have none.
     """
 
-    __slots__ = ("_choices", "_due", "_edges", "_number", "_residuals", "dead", "live")
+    __slots__ = ("_choices", "_cyclic", "_due", "_edges", "_number", "_residuals", "dead", "live")
 
-    def __init__(self, residuals: Residuals) -> None:
+    def __init__(self, residuals: Residuals, cyclic: bool = False) -> None:
         self._residuals = residuals
+        self._cyclic = cyclic
         # Residuals of which one at least is not open; the first pair with such a call.
         self._due: dict[Choice, int] = {}
         self._number: dict[int, int] = {}  # the residuals that are looked at, as they were met
@@ -203,6 +208,8 @@ class StrictCut:
         live = reaching(stops, self._edges)
         self.live = sum(live)
         self.dead = len(live) - self.live
+        if self._cyclic:
+            return self._first_open(self._greatest(stops, live))
         order = targets_first(self._edges, live)
         if len(order) < self.live:
             expected = "finitely many plans before the cut"
@@ -213,7 +220,32 @@ class StrictCut:
             choices = self._choices[number]
             if stops[number] or any(opened.issuperset(choice) for choice in choices):
                 opened.add(residuals[number])
+        return self._first_open(opened)
+
+    def _first_open(self, opened: set[int]) -> int | None:
+        """The first pair with a call after whose answers every residual is open."""
         return next((at for expected, at in self._due.items() if opened.issuperset(expected)), None)
+
+    def _greatest(self, stops: Sequence[bool], live: Sequence[bool]) -> set[int]:
+        """The greatest set of open residuals.
+
+        In each round only calls all of whose answers lead into the set are edges.
+        """
+        residuals = list(self._number)
+        opened = {residuals[number] for number, alive in enumerate(live) if alive}
+        while True:
+            edges: Edges = []
+            for number, choices in enumerate(self._choices):
+                kept = [choice for choice in choices if opened.issuperset(choice)]
+                if residuals[number] not in opened:
+                    kept = []
+                edges.append([(0, self._number[to]) for choice in kept for to in choice])
+            reached = reaching(stops, edges)
+            following = {residuals[number] for number, alive in enumerate(reached) if alive}
+            following &= opened
+            if following == opened:
+                return opened
+            opened = following
 
     def _after(self, residual: int) -> Mapping[int, int]:
         """By letter the residual after it."""

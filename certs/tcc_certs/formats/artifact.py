@@ -27,10 +27,16 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 _MAX_TILT = 64
 _MAX_STATES = 1 << 32
 LEAF_POLICY: Mapping[str, Json] = {"name": "tcc.leaf", "version": 1}
-GATE, NONDETERMINISTIC, RELAXED, ROUNDED = "gate", "nondeterministic", "relaxed", "rounded"
-FEATURES = (GATE, NONDETERMINISTIC, RELAXED, ROUNDED)
+CYCLIC, GATE, NONDETERMINISTIC, RELAXED, ROUNDED = (
+    "cyclic", "gate", "nondeterministic", "relaxed", "rounded",
+)  # fmt: skip
+FEATURES = (CYCLIC, GATE, NONDETERMINISTIC, RELAXED, ROUNDED)
+# What this feature needs beside it, and what excludes it.
+_EXCLUDED = ({GATE, ROUNDED}, {CYCLIC, NONDETERMINISTIC})
 MAX_ROUND_BITS = 63
 NEEDED_FOR_RUNS = "race counts: an artifact that was compiled without --for gate"
+NEEDED_FOR_COUNTS = "plans of bounded length: add `limit depth <= N` and compile without --for gate"
+ENDLESS = "plans without a bound"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,7 @@ class Manifest:
             increasing.
         round_counts: bits of the mantissas of rounded race counts; None: the counts are exact.
         gate: for a gate, not for a run: no race counts, and plans are rounded up.
+        cyclic: the automaton has cycles, so plans have no bound: no counts and no ranks.
     """
 
     grammar: str
@@ -69,18 +76,19 @@ class Manifest:
     relaxed: tuple[int, ...] = ()
     round_counts: int | None = None
     gate: bool = False
+    cyclic: bool = False
 
     @property
     def critical(self) -> tuple[str, ...]:
         """The features that a reader must know, in order."""
         rounded = self.round_counts is not None
-        held = self.gate, self.nondeterministic, bool(self.relaxed), rounded
+        held = self.cyclic, self.gate, self.nondeterministic, bool(self.relaxed), rounded
         return tuple(compress(FEATURES, held))
 
     @property
     def counts(self) -> str:
-        """``exact``, or ``upper`` where counts are bounds from above."""
-        return "upper" if self.critical else "exact"
+        """``exact``; ``upper`` if counts are upper bounds; ``none`` if there are no counts."""
+        return _counted(self.critical)
 
 
 def read_manifest(data: bytes) -> Manifest:
@@ -96,7 +104,7 @@ def read_manifest(data: bytes) -> Manifest:
     critical = head["critical"]
     made = read(MANIFEST[RELAXED in critical], value, "manifest", _FORM, head, tuple(head))
     nested = [made.pop(name) for name in ("grammar", "options", "leaf_policy")]
-    made |= {"nondeterministic": NONDETERMINISTIC in critical, "gate": GATE in critical}
+    made |= {name: name in critical for name in (CYCLIC, GATE, NONDETERMINISTIC)}
     return Manifest(**nested[0], **nested[1], **nested[2], **made)
 
 
@@ -112,8 +120,10 @@ def _critical(value: Json, path: str, code: Code, _: Known) -> Sequence[Json]:
     unknown = [name for name in value if name not in FEATURES]
     ensure(not unknown, Code.UNKNOWN_FEATURE, path, FEATURES, unknown)
     schema.ensure_increasing(value, path, _VALUE)
-    both = {GATE, ROUNDED} <= set(value)
-    ensure(not both, _VALUE, path, "no race counts, or rounded ones", "both")
+    for pair in _EXCLUDED:
+        ensure(not pair <= set(value), _VALUE, path, "one of " + " and ".join(sorted(pair)), "both")
+    gate = CYCLIC not in value or GATE in value
+    ensure(gate, _VALUE, path, f"{CYCLIC} with {GATE}", f"{CYCLIC} without it")
     return value
 
 
@@ -157,8 +167,14 @@ def _digests(value: Json, path: str, code: Code, _: Known) -> Mapping[str, bytes
     return {name: _digest(digest, f"{path}.{name}", code) for name, digest in items}
 
 
+def _counted(critical: Sequence[str]) -> str:
+    if CYCLIC in critical:
+        return "none"
+    return "upper" if critical else "exact"
+
+
 def _counts(value: Json, path: str, code: Code, known: Known) -> None:
-    require("upper" if known["critical"] else "exact", value, code, path)
+    require(_counted(known["critical"]), value, code, path)
 
 
 def _options(value: Json, path: str, code: Code, known: Known) -> dict[str, Any]:
@@ -209,8 +225,8 @@ _MEMBERS: Table = (
 MANIFEST = {False: _MEMBERS, True: (*_MEMBERS, row(RELAXED, _numbers))}
 
 
-# Sizes are named: states, edges, calls; "+1" is one more than the states; "*" is any size, and
-# "limbs" any size of at least one.
+# Sizes are named: states, edges, calls; "+1" is one more than the states, "-1" one less; "*" is any
+# size, and "limbs" any size of at least one.
 COLUMNS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "accept": ("U8", ("states",)),
     "call_cost_high": ("I64", ("calls",)),
@@ -220,12 +236,14 @@ COLUMNS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "call_price": ("U64", ("calls",)),
     "call_text": ("U8", ("*",)),
     "call_weight": ("U64", ("calls",)),
+    "calls_to_go": ("U32", ("states",)),
     "core": ("U8", ("*",)),
     "cost_to_go": ("I64", ("states",)),
     "edge_call": ("U32", ("edges",)),
     "edge_start": ("U64", ("+1",)),
     "edge_target": ("U32", ("edges",)),
     "manifest": ("U8", ("*",)),
+    "place": ("U32", ("states",)),
     "plans": ("U64", ("states", "limbs")),
     "plans_exponent": ("U32", ("states",)),
     "plans_mantissa": ("U64", ("states",)),
@@ -234,6 +252,9 @@ COLUMNS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "race_mantissa": ("U64", ("states",)),
     "rank": ("U32", ("states",)),
     "residual_to_go": ("I64", ("states",)),
+    "split_at": ("U32", ("-1",)),
+    "split_by": ("U32", ("-1",)),
+    "split_call": ("U32", ("-1",)),
     "state_digest": ("U8", ("states", "32")),
     "tools": ("U8", ("*",)),
 }
@@ -242,6 +263,9 @@ COLUMNS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 _ROUNDED = frozenset({"plans", "race_exponent", "race_mantissa"})
 _GATE = frozenset({"plans_exponent", "plans_mantissa"})
 _COUNTS = frozenset({"race_count"}) | _ROUNDED | _GATE
+# With cycles no state has a count, a rank, a bound or a digest of its own.
+_CYCLIC = frozenset({"calls_to_go", "place", "split_at", "split_by", "split_call"})
+_RANKED = frozenset({"cost_to_go", "rank", "residual_to_go", "state_digest"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,8 +311,10 @@ def read_artifact(data: bytes | memoryview, *, digests: bool = True) -> Artifact
 
 def _check_names(names: Set[str], manifest: Manifest) -> None:
     """Every column that the manifest's features call for is there, and no other."""
-    required, optional = set(COLUMNS) - _COUNTS, set()
-    if manifest.gate:
+    required, optional = set(COLUMNS) - _COUNTS - _CYCLIC, set()
+    if manifest.cyclic:
+        required = required - _RANKED | _CYCLIC
+    elif manifest.gate:
         required |= _GATE
     elif manifest.round_counts is not None:
         required |= _ROUNDED
@@ -318,6 +344,7 @@ def shape_of(
         "edges": manifest.edges,
         "calls": manifest.calls,
         "+1": manifest.states + 1,
+        "-1": manifest.states - 1,
         "32": 32,
         "*": shape[0],
         "limbs": max(1, shape[-1]),
@@ -336,21 +363,23 @@ def unpack_limbs(tensor: Tensor) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Automaton:
-    """States 0 .. n-1, the root last, as compressed rows: views that nothing was checked of yet.
+    """States 0 .. n-1 as compressed rows: views of columns that were not checked yet.
 
     Attributes:
         edge_start: [n+1]; the edges of q are ``edge_start[q] .. edge_start[q+1]-1``.
         edge_call: [e], index of the call.
         edge_target: [e], number of the target state.
         accept: [n], 1 where a plan may stop.
-        rank: [n], most calls that may still follow.
+        rank: [n], most calls that may still follow; empty if there are cycles.
+        calls_to_go: [n], fewest calls after which a plan may stop; empty without cycles.
     """
 
     edge_start: Sequence[int]
     edge_call: Sequence[int]
     edge_target: Sequence[int]
     accept: Sequence[int]
-    rank: Sequence[int]
+    rank: Sequence[int] = ()
+    calls_to_go: Sequence[int] = ()
 
     @property
     def states(self) -> int:
@@ -358,9 +387,14 @@ class Automaton:
         return len(self.accept)
 
     @property
+    def cyclic(self) -> bool:
+        """Whether it may have cycles."""
+        return len(self.calls_to_go) > 0
+
+    @property
     def root(self) -> int:
-        """The state of the empty prefix."""
-        return len(self.accept) - 1
+        """The state of the empty prefix: the first one with cycles, else the last one."""
+        return 0 if self.cyclic else len(self.accept) - 1
 
     def edges(self, q: int) -> Iterator[tuple[int, int]]:
         """The edges of state `q` as (call, target), in call order."""
@@ -368,6 +402,20 @@ class Automaton:
         return zip(self.edge_call[span], self.edge_target[span], strict=True)
 
 
+def require_race_counts(manifest: Manifest) -> None:
+    """Decline an artifact that no run can be over.
+
+    Raises:
+        Rejected: D204 its plans have no bound; D203 it is for a gate, and has no race counts.
+    """
+    path = "manifest.critical"
+    if manifest.cyclic:
+        raise Rejected(Code.ENDLESS, path, NEEDED_FOR_COUNTS, ENDLESS)
+    ensure(not manifest.gate, Code.NO_RACE, path, NEEDED_FOR_RUNS, "for a gate")
+
+
 def view(file: ArtifactFile) -> Automaton:
-    """The automaton in the columns of `file`; nothing is copied."""
-    return Automaton(**{one.name: file.columns[one.name].items() for one in fields(Automaton)})
+    """Return the automaton in the columns of `file`, without a copy."""
+    columns = file.columns
+    names = [one.name for one in fields(Automaton) if one.name in columns]
+    return Automaton(**{name: columns[name].items() for name in names})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
@@ -98,6 +99,20 @@ class Core:
     def tool_of(self) -> Mapping[str, Tool]:
         """The tools by their names."""
         return {tool.name: tool for tool in self.tools}
+
+    @cached_property
+    def depth_totals(self) -> tuple[int, ...]:
+        """The numbers of the statements `limit depth <= N`."""
+        statements = enumerate(self.statements)
+        return tuple(
+            [at for at, one in statements if isinstance(one, Total) and one.what == "depth"]
+        )
+
+    @cached_property
+    def depth(self) -> int | None:
+        """The most calls that these statements allow; None: there is no such statement."""
+        totals = [one for one in self.statements if isinstance(one, Total) and one.what == "depth"]
+        return min([int(Fraction(one.most) // 1) for one in totals], default=None)
 
     @property
     def limit_texts(self) -> list[str]:

@@ -38,18 +38,23 @@ class ListedStatement:
     relaxed: bool
 
 
-def listed_statements(core: Core, relaxed: Collection[int] = ()) -> tuple[ListedStatement, ...]:
+def listed_statements(
+    core: Core, relaxed: Collection[int] = (), *, cyclic: bool = False
+) -> tuple[ListedStatement, ...]:
     """Return the statements of a core in order.
 
     Args:
         relaxed: the numbers of the statements that the artifact relaxed.
+        cyclic: whether its automaton has cycles.  Then sessions count their calls, and the gate
+            holds the totals of depth.
     """
+    counted = core.depth_totals if cyclic else ()
     return tuple(
         [
             ListedStatement(
                 text=part.text,
                 because=core.statements[part.number].because,
-                place=part.place,
+                place="gate" if part.number in counted else part.place,
                 holds=part.holds,
                 relaxed=part.number in relaxed,
             )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.artifact import MAX_ROUND_BITS, NEEDED_FOR_RUNS, Automaton
+from tcc_certs.formats.artifact import MAX_ROUND_BITS, Automaton, require_race_counts
 from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_WRITTEN_BYTES
 from tcc_certs.race.arrivals import Fraction
@@ -282,10 +282,10 @@ def read_language(
         recipe: of the keys that will be asked for.
 
     Raises:
-        Rejected: D203 it is for a gate, and has no race counts.
+        Rejected: D203 it is for a gate, and has no race counts; D204 its plans have no bound.
     """
     manifest, columns = artifact.file.manifest, artifact.file.columns
-    ensure(not manifest.gate, Code.NO_RACE, "manifest.critical", NEEDED_FOR_RUNS, "for a gate")
+    require_race_counts(manifest)
     automaton = artifact.automaton
     weight = columns["call_weight"].items()
     cost_low = columns["call_cost_low"].items()

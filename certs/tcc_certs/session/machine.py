@@ -6,7 +6,11 @@ call; a validator asks one for each record of a ledger.
 
 Normative text: docs/spec/session.md, sections 5 and 8.
 
-A *position* is a set of states of the automaton, or *nowhere*.  A session holds each position that
+If the automaton has cycles, a total of depth is not in it.  Then a state of a session is a state of
+the automaton and the number of calls so far, as one number: q + n * calls.  A call leads only to
+states from which an end is near enough.
+
+A *position* is a set of such states, or *nowhere*.  A session holds each position that
 it may be at, whatever its unknown outcomes were.  If an outcome becomes known late, the positions
 after that call are computed again.  The set only gets smaller, so an allowed call stays allowed.
 
@@ -153,6 +157,7 @@ class SessionMachine:
         self.core = core
         self.start: Positions = ((automaton.root,),)
         self._automaton = automaton
+        self._most = core.depth if automaton.cyclic else None
         self._core_calls = core_calls
         self._listed: dict[int, Listed] = {}
         self._offers: dict[int, Mapping[Chosen, Offer]] = {}
@@ -280,6 +285,34 @@ class SessionMachine:
 
     def step(self, position: Position, call: int) -> Position:
         """Where a call of the artifact leads from a position."""
+        if self._most is not None:
+            return self._counted_step(position, call)
+        return self._plain_step(position, call)
+
+    def _counted_step(self, position: Position, call: int) -> Position:
+        """:meth:`step`, with the number of calls in each state."""
+        size, found = self._automaton.states, set[int]()
+        for state in position:
+            made, q = divmod(state, size)
+            found.update([self._count(to, made + 1) for to in self._plain_step((q,), call)])
+        found.discard(-1)
+        return tuple(sorted(found))
+
+    def _count(self, q: int, made: int) -> int:
+        """A state of the automaton after some calls; -1: no end is near enough."""
+        near = self._most is None or made + self._automaton.calls_to_go[q] <= self._most
+        return q + made * self._automaton.states if near else -1
+
+    def next_calls(self, state: int) -> list[int]:
+        """The calls of the artifact after which a plan may go on from a state, increasing."""
+        made, q = (0, state) if self._most is None else divmod(state, self._automaton.states)
+        edges = self._automaton.edges(q)
+        if self._most is None:
+            return [call for call, _ in edges]
+        return [call for call, to in edges if self._count(to, made + 1) >= 0]
+
+    def _plain_step(self, position: Position, call: int) -> Position:
+        """:meth:`step` in the automaton."""
         found: list[int] = []
         calls, starts = self._automaton.edge_call, self._automaton.edge_start
         for state in position:
@@ -299,7 +332,8 @@ class SessionMachine:
 
     def accepts(self, position: Position) -> bool:
         """Whether a plan may end at a position."""
-        return any(self._automaton.accept[state] for state in position)
+        size = self._automaton.states
+        return any(self._automaton.accept[state % size] for state in position)
 
     def shown(self, held: Positions) -> list[int]:
         """The `states` of a record: all states of all positions, each once, -1 for nowhere."""

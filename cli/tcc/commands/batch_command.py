@@ -22,7 +22,7 @@ from tcc.batches.plain import plain_batch
 from tcc.batches.validating import BatchValidation, validate_batch
 from tcc.files import ledger_name, same_file
 from tcc.library.running import warn_of_relaxed
-from tcc.opening import open_artifact, options_of, refuse, require_artifact
+from tcc.opening import open_bounded, options_of, refuse, require_artifact
 from tcc.screen import CLEAN, DECLINED
 from tcc_certs.errors import Rejected
 from tcc_runtime.artifact.load import Artifact
@@ -122,7 +122,7 @@ def _run(
     del given["pin"]
     inputs = [requests]
     options = options_of(given)
-    opened = open_artifact(artifact, command="batch", options=options, read=inputs, **trust)
+    opened = open_bounded(artifact, command="batch", options=options, read=inputs, **trust)
     plain = all(told[name] is None for name in _SHARDED)
     with endings(artifact):
         first, number = _looked_at(requests, whole=plain)

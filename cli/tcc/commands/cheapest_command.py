@@ -9,7 +9,7 @@ import click
 
 from tcc import screen
 from tcc.library.plan_questions import cheapest, plan_json
-from tcc.opening import open_artifact, options_of, refusing
+from tcc.opening import open_bounded, options_of, refusing
 from tcc.options import artifact_argument, compile_options, json_option
 
 
@@ -26,7 +26,7 @@ def command(artifact: Path, count: int, as_json: bool, **given: Any) -> None:
     The cost of a plan is the sum of its calls' costs; a cost that is a range counts with its low
     end. Of plans of equal cost shorter ones come first, then those that come first in call order.
     """
-    opened = open_artifact(artifact, command="cheapest", options=options_of(given))
+    opened = open_bounded(artifact, command="cheapest", options=options_of(given))
     with refusing(artifact):
         found = cheapest(opened, count)
     if as_json:

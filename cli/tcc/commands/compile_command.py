@@ -142,7 +142,7 @@ class _Job:
     def _hint(self, artifact: Artifact, size: int) -> None:
         """Suggest `--for gate` for a large file without a cost that a search could use."""
         searched = any(artifact.cost_low) or any(artifact.cost_high)
-        if size > _LARGE and self.options.purpose == "run" and not searched:
+        if size > _LARGE and self.options.purpose != "gate" and not searched:
             message = f"hint: {size >> 20} MiB, mostly counts that a run reads and a gate does not"
             screen.say(f"{message}; no call has a cost: --for gate leaves them out", err=True)
 

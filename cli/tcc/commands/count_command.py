@@ -9,7 +9,7 @@ import click
 
 from tcc import screen
 from tcc.describe import bounds_plans
-from tcc.opening import open_artifact, options_of
+from tcc.opening import open_bounded, options_of
 from tcc.options import artifact_argument, compile_options, json_option
 from tcc_certs.policy.listing import relaxed_texts
 from tcc_runtime.artifact.plans import plans_by_depth
@@ -25,7 +25,7 @@ def command(artifact: Path, by_depth: bool, as_json: bool, **given: Any) -> None
 
     The number is exact, or an upper bound ("at most") for an artifact whose counts are bounds.
     """
-    opened = open_artifact(artifact, command="count", options=options_of(given))
+    opened = open_bounded(artifact, command="count", options=options_of(given))
     plans = screen.decimal(opened.plans(opened.root))
     depths = [screen.decimal(n) for n in plans_by_depth(opened)] if by_depth else None
     if as_json:

@@ -10,7 +10,7 @@ import click
 
 from tcc import screen
 from tcc.describe import bounds_plans
-from tcc.opening import open_artifact, options_of
+from tcc.opening import open_bounded, options_of
 from tcc.options import artifact_argument, compile_options, json_option
 from tcc.screen import DECLINED
 from tcc_certs.policy.listing import relaxed_texts
@@ -38,7 +38,7 @@ def command(
 
     Without --limit, exit code 2 says that the list was cut at the default.
     """
-    opened = open_artifact(artifact, command="enumerate", options=options_of(given))
+    opened = open_bounded(artifact, command="enumerate", options=options_of(given))
     wanted = _DEFAULT if limit is None else limit
     found = enumerate_plans(opened)
     first = islice(found, wanted)

@@ -119,7 +119,7 @@ def command(
         settings["delta"] = options.plain_delta(settings["delta"])
     files = (tools, arguments, quotes, adapters, account, atoms)
     inputs = [path for path in files if path is not None]
-    opened = opening.open_artifact(
+    opened = opening.open_bounded(
         artifact, command="exec", options=opening.options_of(given), read=inputs,
         checked=checked, no_verify=no_verify,
     )  # fmt: skip

@@ -278,7 +278,7 @@ def command(
         raise click.UsageError("--reload is for --store, and for one server")
     read: list[Path] = []
     signature = signature_of(artifact)  # before it is read
-    opened = open_artifact(artifact, command="gate", checked=checked, read=read)
+    opened = open_artifact(artifact, command="gate", checked=checked, read=read, gate=True)
     if reloads:
         opened = in_memory(opened)
     if ledger is not None and same_file(ledger, [*read, *([lock] if lock else [])]):

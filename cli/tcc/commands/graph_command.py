@@ -10,7 +10,7 @@ import click
 
 from tcc import screen
 from tcc.files import same_file
-from tcc.opening import open_artifact, options_of, refusing, writing
+from tcc.opening import open_bounded, options_of, refusing, writing
 from tcc.options import artifact_argument, compile_options
 from tcc.pictures import picture_of
 from tcc.pictures.graph import FORMATS as GRAPHS, Format as GraphFormat, graph_text, shared_graph
@@ -125,7 +125,7 @@ def command(
     """
     form = chosen_format(output_format, as_json, output, "dot")
     read: list[Path] = []
-    opened = open_artifact(artifact, command="graph", options=options_of(given), read=read)
+    opened = open_bounded(artifact, command="graph", options=options_of(given), read=read)
     if is_graph(form):
         with refusing(artifact):
             graph = shared_graph(opened, _MOST_ITEMS)

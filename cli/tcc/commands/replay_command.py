@@ -68,7 +68,7 @@ def command(
     the recorded answers. A refused call counts as not made, so that one mistake counts once. Limits
     across sessions count each session alone. Exit code 1: a call is refused.
     """
-    opened = open_artifact(artifact, command="replay", options=options_of(given))
+    opened = open_artifact(artifact, command="replay", options=options_of(given), gate=True)
     traces: Iterator[Trace] = chain.from_iterable(read_traces(path, form) for path in files)
     try:
         found = replay(

@@ -93,7 +93,7 @@ def command(
     settings, predicted = _settings(given, handed), None
     trust = {name: given.pop(name) for name in ("checked", "no_verify")}
     inputs = [path for path in (quotes, adapters, atoms, account) if path is not None]
-    opened = opening.open_artifact(
+    opened = opening.open_bounded(
         artifact, command="run", options=opening.options_of(given), read=inputs, **trust
     )
     if ledger is not None and same_file(ledger, inputs):

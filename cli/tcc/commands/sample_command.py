@@ -10,7 +10,7 @@ import click
 
 from tcc import screen
 from tcc.library.plan_questions import plan_json, sample
-from tcc.opening import open_artifact, options_of, refusing
+from tcc.opening import open_bounded, options_of, refusing
 from tcc.options import FlagPair, artifact_argument, bytes_option, compile_options, json_option
 from tcc_certs.formats.codec import format_decimal
 
@@ -44,7 +44,7 @@ def command(
     --softmax uses the artifact's beta and the low ends of costs; the law is exact, whatever the
     tilt.
     """
-    opened = open_artifact(artifact, command="sample", options=options_of(given))
+    opened = open_bounded(artifact, command="sample", options=options_of(given))
     seed = secrets.token_bytes(32) if seed is None else seed
     law = "uniform" if uniform else "softmax"
     with refusing(artifact):

@@ -17,7 +17,7 @@ import click
 
 import tcc
 from tcc.library.running import run_fields
-from tcc.opening import open_artifact
+from tcc.opening import open_bounded
 from tcc.options import digest_option, served_argument
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.container import write_container
@@ -52,7 +52,7 @@ def mcp(ctx: click.Context, /, artifact: Path, checked: bytes | None) -> None:
     decides one call, validate validates a ledger, explain explains a code. No tool of the grammar
     is called.
     """
-    opened = open_artifact(artifact, command="serve", checked=checked)
+    opened = open_bounded(artifact, command="serve", checked=checked)
     planner = Planner(opened)
     info = {"name": f"tcc {opened.core.name}", "version": tcc.__version__}
     said = f"Plans of the grammar {opened.core.name}. They plan and check, and call nothing."

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tcc.commands.graph_command import chosen_format, deliver, drawing_options, is_graph, is_picture
-from tcc.opening import open_artifact, options_of, refusing
+from tcc.opening import open_bounded, options_of, refusing
 from tcc.options import artifact_argument, compile_options
 from tcc.pictures import picture_of_prefixes
 from tcc.pictures.graph import graph_text, prefix_graph, unroll
@@ -45,7 +45,7 @@ def command(
     """
     form = chosen_format(output_format, as_json, output, "json")
     read: list[Path] = []
-    opened = open_artifact(artifact, command="unroll", options=options_of(given), read=read)
+    opened = open_bounded(artifact, command="unroll", options=options_of(given), read=read)
     with refusing(artifact):
         if is_graph(form):
             graph = prefix_graph(opened, depth, max_nodes)

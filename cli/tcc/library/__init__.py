@@ -48,7 +48,7 @@ class OptionsByName(TypedDict, total=False):
     count_bits: int | None
     relax: Sequence[str]
     round_counts: int | None
-    purpose: Literal["run", "gate"]
+    purpose: Literal["run", "gate"] | None
 
 
 class Artifact(RuntimeArtifact):

@@ -85,9 +85,9 @@ def diff_output(found: Comparison, breaking: bool) -> documents.DiffOutput:
         verdict=found.verdict,
         plans=found.plans,
         counts=found.counts,
-        added=screen.decimal(found.added.plans),
-        removed=screen.decimal(found.removed.plans),
-        common=screen.decimal(found.common),
+        added=_number(found.added.plans),
+        removed=_number(found.removed.plans),
+        common=_number(found.common),
         witnesses=documents.BothWitnessesJson(
             added=_witnesses(found.added), removed=_witnesses(found.removed)
         ),
@@ -144,6 +144,10 @@ def _sessions(found: SessionChanges | None) -> documents.SessionChangesJson:
 def open_text(found: Open) -> str:
     """A question that stayed open, in one line."""
     return f"`{found.statement}`: {found.missing}" if found.statement else found.missing
+
+
+def _number(plans: int | None) -> str | None:
+    return None if plans is None else screen.decimal(plans)
 
 
 def _witnesses(side: OneSided) -> documents.WitnessesJson:
@@ -229,11 +233,12 @@ def rows(found: Comparison) -> Iterator[tuple[str, str]]:
         ("added", found.added, found.because_added),
         ("removed", found.removed, found.because_removed),
     ):
-        yield name, f"{most}{screen.big(side.plans)} plans"
+        yield name, _plans_text(side, most)
         yield from _witness_rows(side)
         for statement in because:
             yield "  by a change of", statement_line(statement)
-    yield "common", f"{most}{screen.big(found.common)} plans"
+    if found.common is not None:
+        yield "common", f"{most}{screen.big(found.common)} plans"
     if found.calls is not None:
         for name, texts in (
             ("new calls", found.calls.added),
@@ -269,6 +274,12 @@ def _session_rows(found: SessionChanges) -> Iterator[tuple[str, str]]:
             yield f"  {side} gate refuses it", shown.refused_by
     for one in found.open:
         yield "  not decided", open_text(one)
+
+
+def _plans_text(side: OneSided, most: str) -> str:
+    if side.plans is not None:
+        return f"{most}{screen.big(side.plans)} plans"
+    return "no plans" if side.shortest is None else "plans, not counted"
 
 
 def _witness_rows(side: OneSided) -> Iterator[tuple[str, str]]:

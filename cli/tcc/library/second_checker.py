@@ -16,6 +16,7 @@ from importlib import resources
 from pathlib import Path
 
 from tcc_certs.errors import Code, clip
+from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.report import DECLINED, VALID, CheckReport, RuleFinding
 
 PROGRAM = "tcc-proved"
@@ -105,14 +106,17 @@ def with_proved(report: CheckReport, data: bytes) -> CheckReport:
     """The report of the kernel, VALID only if the extracted checker says VALID of the same file.
 
     A line that is not VALID, or that is about another digest, makes it DECLINED: the two disagree,
-    or no theorem covers a feature.
+    or no theorem covers a feature.  No theorem covers automata with cycles.
 
     Raises:
         NoChecker: there is no verdict.
     """
     if report.verdict != VALID:
         return report
-    [line] = verdicts([data])
+    if read_artifact(data, digests=False).manifest.cyclic:
+        line = "DECLINED: a feature: cyclic, an automaton with cycles"
+    else:
+        [line] = verdicts([data])
     if line.startswith("VALID: ") and line.endswith(f"; digest {report.digest}"):
         shown = line.removeprefix("VALID: ").partition("; digest")[0]
         return replace(report, lines=(*report.lines, f"a proved program says so too: {shown}"))

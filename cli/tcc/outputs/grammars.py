@@ -32,17 +32,18 @@ class _DescribedOutput(outputs.Output, frozen=True, kw_only=True):
     digest: outputs.Hex32
     root_state: outputs.Hex32
     counts: outputs.CountKind
-    plans: outputs.Digits
+    plans: outputs.Digits | None
     race_count: outputs.Digits | None
     states: outputs.Whole
     edges: outputs.Whole
     calls: outputs.Whole
-    max_depth: outputs.Whole
-    min_cost: outputs.Decimal
+    max_depth: outputs.Whole | None
+    min_cost: outputs.Decimal | None
     min_cost_plan: list[str] | None
     tilt: outputs.Whole
     beta: outputs.Decimal
     nondeterministic: bool
+    cyclic: bool
     round_counts: outputs.Whole | None
     relaxed: list[str]
     enforced: outputs.EnforcedJson

@@ -179,10 +179,10 @@ class DiffOutput(outputs.Output, frozen=True, kw_only=True):
     document: ClassVar[str] = "diff"
     verdict: outputs.Sense | None
     plans: Annotated[str, outputs.one_of("equal", "narrower", "wider", "incomparable")] | None
-    counts: Annotated[str, outputs.one_of("exact", "upper")]
-    added: outputs.Digits
-    removed: outputs.Digits
-    common: outputs.Digits
+    counts: outputs.CountKind
+    added: outputs.Digits | None
+    removed: outputs.Digits | None
+    common: outputs.Digits | None
     witnesses: BothWitnessesJson
     because: BothReasonsJson
     calls: CallChangesJson | None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tcc import screen
-from tcc.describe import bounds_plans, describe
+from tcc.describe import bounds_plans, calls_text, describe, plans_text
 from tcc.library.plan_questions import Picked, cheapest, compare_written, headline, rows, sample
 from tcc.pages import (
     Html,
@@ -58,9 +58,9 @@ _HELD: Mapping[str, tuple[str, Mood]] = {
 _LEFT: tuple[str, Mood] = ("run", "doubtful")
 
 
-def statements_section(core: Core, relaxed: Collection[int]) -> Section:
+def statements_section(core: Core, relaxed: Collection[int], *, cyclic: bool = False) -> Section:
     """The statements by their authors' texts, and what holds each of them."""
-    listed = listed_statements(core, relaxed)
+    listed = listed_statements(core, relaxed, cyclic=cyclic)
     lets = [element("div", code(definition_text(let))) for let in core.lets[:MOST_STATEMENTS]]
     names = [element("h3", "Names in these statements"), *lets] if lets else []
     rest = left_out(len(lets), len(core.lets), "names")
@@ -228,10 +228,13 @@ def artifact_page(known: Known) -> Page:
     """The whole page."""
     artifact = known.artifact
     fields = describe(artifact)
-    sections = [_numbers(artifact, fields), tools_section(artifact.core)]
+    sections = [] if artifact.cyclic else [_numbers(artifact, fields)]
+    sections.append(tools_section(artifact.core))
     sections.append(plan_section(artifact.core))
-    sections.append(statements_section(artifact.core, artifact.manifest.relaxed))
-    sections += [diagram_section(artifact), *_plans(artifact)]
+    relaxed = artifact.manifest.relaxed
+    sections.append(statements_section(artifact.core, relaxed, cyclic=artifact.cyclic))
+    if not artifact.cyclic:
+        sections += [diagram_section(artifact), *_plans(artifact)]
     if known.since is not None:
         sections.append(_change(known.since, artifact))
     return Page(
@@ -244,15 +247,17 @@ def artifact_page(known: Known) -> Page:
 
 
 def _facts(artifact: Artifact, fields: dict[str, Any]) -> list[tuple[str, object]]:
-    most = "at most " if bounds_plans(artifact) else ""
-    return [
-        ("plans", f"{most}{screen.big_text(fields['plans'])}"),
-        ("calls", f"{fields['calls']}, at most {fields['max_depth']} in a plan"),
+    facts: list[tuple[str, object]] = [
+        ("plans", plans_text(artifact)),
+        ("calls", calls_text(fields)),
         ("least cost", fields["min_cost"]),
         ("states", f"{screen.big(fields['states'])}, {screen.big(fields['edges'])} edges"),
         ("race", f"tilt {fields['tilt']}, beta {fields['beta']}"),
         ("digest", code(fields["digest"])),
     ]
+    if not artifact.cyclic:
+        return facts
+    return [fact for fact in facts if fact[0] not in ("least cost", "race")]
 
 
 def _numbers(artifact: Artifact, fields: dict[str, Any]) -> Section:

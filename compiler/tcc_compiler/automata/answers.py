@@ -44,7 +44,7 @@ class Unanswered:
 
 
 def unanswered(
-    core: Core, letters: Letters, table: Table, *, strict: bool = False
+    core: Core, letters: Letters, table: Machine | Table, *, strict: bool = False
 ) -> Iterator[Unanswered]:
     """Every such state and question of a deterministic table.
 
@@ -95,7 +95,7 @@ def _open_questions(
 _Trace = dict[int, tuple[int, int]]
 
 
-def ways(table: Table) -> Iterator[tuple[int, _Trace]]:
+def ways(table: Machine | Table) -> Iterator[tuple[int, _Trace]]:
     """The states by the fewest calls to them, each with the trace of the ways so far."""
     trace: _Trace = {}
     todo = [table.start]
@@ -142,7 +142,7 @@ class ManyAnswers:
     places: int
 
 
-def many_answers(core: Core, letters: Letters, table: Table) -> Iterator[ManyAnswers]:
+def many_answers(core: Core, letters: Letters, table: Machine | Table) -> Iterator[ManyAnswers]:
     """The first such call of each tool, on a shortest way; of a deterministic table."""
     asked = [
         (tool, calls, possible_answers(core.tools[tool]) - len(calls))
@@ -181,7 +181,8 @@ def _places(q: int, row: dict[int, int], asked: Sequence[int], others: int) -> i
 # Strict tools: the largest sublanguage in which every call of a strict tool has all its siblings
 # wherever it may be made, the calls that differ from it in observed values alone. One pass over the
 # states, targets first: an edge of such a call stays where the edges of all its siblings do, and a
-# state stays where it accepts or has an edge left.
+# state stays where it accepts or has an edge left. With cycles the pass is repeated until nothing
+# changes; each time, states that cannot finish any more are removed.
 # Source: Ramadge and Wonham, Supervisory control of a class of discrete event processes, 1987: the
 # supremal controllable sublanguage; without cycles one pass reaches its fixpoint.
 
@@ -216,11 +217,13 @@ def siblings_of(core: Core, letters: Letters) -> Siblings:
     return Siblings(group=group, size=size)
 
 
-def keep_strict(core: Core, letters: Letters, table: Table, guard: Guard) -> Machine | Table:
-    """The smallest table of the largest such sublanguage; `table` itself where it is one.
+def keep_strict(
+    core: Core, letters: Letters, table: Machine | Table, guard: Guard
+) -> Machine | Table:
+    """The smallest automaton of the largest such sublanguage; `table` itself if it is one.
 
     Args:
-        table: deterministic.
+        table: deterministic, and without useless states.
 
     Raises:
         Refused: TCC414 nothing is left; TCC403, TCC404 from the guard.
@@ -230,9 +233,16 @@ def keep_strict(core: Core, letters: Letters, table: Table, guard: Guard) -> Mac
         return table
     guard.enter("`strict`", f"tool {first.name}")
     siblings = siblings_of(core, letters)
-    if not siblings.size or _all_answered(table, siblings):
+    if not siblings.size:
         return table
-    trimmed = trim(_cut(table, siblings, guard))
+    if isinstance(table, Machine):
+        trimmed = _cut_cyclic(table, siblings, guard)
+        if trimmed is table:
+            return table
+    elif _all_answered(table, siblings):
+        return table
+    else:
+        trimmed = trim(_cut(table, siblings, guard))
     if trimmed is None:
         raise _nothing_left(core, letters, table)
     return minimise(trimmed, guard)
@@ -264,7 +274,27 @@ def _cut(table: Table, siblings: Siblings, guard: Guard) -> Machine:
     return Machine(start=table.start, accept=accept, edges=edges)
 
 
-def _nothing_left(core: Core, letters: Letters, table: Table) -> CompileRefused:
+def _cut_cyclic(machine: Machine, siblings: Siblings, guard: Guard) -> Machine | None:
+    """The states of a trimmed machine that stay; the machine itself if all edges stay."""
+    group, size = siblings.group, siblings.size
+    left: Machine | None = machine
+    while left is not None:
+        edges: list[Edges] = []
+        for row in left.edges:
+            there = Counter([group[letter] for letter, _ in row])
+            edges.append(
+                tuple(
+                    [e for e in row if group[e[0]] < 0 or there[group[e[0]]] == size[group[e[0]]]]
+                )
+            )
+            guard.tick(1 + len(row))
+        if edges == left.edges:
+            break
+        left = trim(Machine(start=left.start, accept=left.accept, edges=edges))
+    return left
+
+
+def _nothing_left(core: Core, letters: Letters, table: Machine | Table) -> CompileRefused:
     """The refusal, with the nearest state in which an answer has no continuation."""
     nearest = next(unanswered(core, letters, table, strict=True))
     tool = core.tools[core.calls[nearest.answered[0]].tool]

@@ -5,15 +5,15 @@ computed level by level from acceptance and the pairs (letter, hash of the targe
 equal hashes are compared edge by edge with the first state of that hash; targets are compared too,
 so states that agree have equal languages. After a collision other constants are tried, and finally
 no hashes at all.
-In an automaton with cycles a partition of the states and one of the edges refine each other.
+In an automaton with cycles blocks of states are split until no call separates two states of one.
 Cost: linear in the edges and a sort of the states; with cycles, edges times log states.
 Sources: Revuz, Minimisation of acyclic deterministic automata in linear time, 1992, with hashes in
-place of his sort of every level; Valmari, Fast brief practical DFA minimization, 2012.
+place of his sort of every level; Hopcroft, see :class:`Refinement`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcc_compiler.automata import table as tables
+from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
 
 Hashes: TypeAlias = NDArray[np.uint64]
@@ -225,94 +226,98 @@ def minimise(machine: tables.Machine, guard: Guard) -> tables.Machine | tables.T
         return merged(table, guard)
     if machine.nondeterministic:
         return machine
-    return _quotient(machine, _refine(machine, guard))
+    return _quotient(machine, Refinement(machine, guard).block)
 
 
-class _Partition:
-    """A partition of 0 .. size-1 that is refined by marking some elements and splitting.
+@frozen
+class Split:
+    """One step of a refinement: a block is cut at a place of the order of the states.
 
     Attributes:
-        elements: all elements, those of a block side by side.
-        block: [size], the block of each element.
-        first, end: the blocks' places in `elements`.
+        at: the place of the cut.
+        letter: both parts differ in their edges of this letter; None: in whether a plan may stop.
+        by: the number of an earlier split that separates the targets of the edges; None: only one
+            part has such edges.
     """
 
-    def __init__(self, groups: Iterable[Sequence[int]], size: int) -> None:
-        self.elements: list[int] = []
-        self.first: list[int] = []
-        self.end: list[int] = []
-        self.block = [0] * size
-        self._place = [0] * size
-        for group in groups:
-            self.first.append(len(self.elements))
-            for element in group:
-                self.block[element] = len(self.end)
-                self._place[element] = len(self.elements)
-                self.elements.append(element)
-            self.end.append(len(self.elements))
-        self._marked = [0] * len(self.end)
-        self._touched: list[int] = []
+    at: int
+    letter: int | None
+    by: int | None
 
-    def mark(self, element: int) -> None:
-        """Move `element` to the marked front of its block; at most once between splits."""
-        block = self.block[element]
-        there = self.first[block] + self._marked[block]
-        here, other = self._place[element], self.elements[there]
-        self.elements[here], self._place[other] = other, here
-        self.elements[there], self._place[element] = element, there
-        if not self._marked[block]:
-            self._touched.append(block)
-        self._marked[block] += 1
 
-    def split(self) -> None:
-        """Part the marked from the unmarked; the smaller half becomes a new block."""
-        for block in self._touched:
-            first, end = self.first[block], self.end[block]
+class Refinement:
+    """The partition of the states by what may follow, and the splits that led to it.
+
+    Splits are processed in the order in which they were made.  Before a split is processed, all
+    states of a block lead by each letter to one block of the splits before.  So each part of a
+    block leads to one side of the split.  Only the smaller side is looked at.
+
+    Source: Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971.
+    Cost: edges times the logarithm of the states.
+
+    Attributes:
+        block: [states], the block of each state.
+        place: [states], the place of each state in the final order.
+        splits: every split, in order.
+    """
+
+    def __init__(self, machine: tables.Machine, guard: Guard) -> None:
+        self.block = [0] * machine.states
+        self.place = list(range(machine.states))
+        self.splits: list[Split] = []
+        self._order = list(range(machine.states))
+        self._first, self._end, self._marked = [0], [machine.states], [0]
+        self._smaller: list[tuple[int, int]] = []  # by split, the places of its smaller side
+        self._split([q for q, accepting in enumerate(machine.accept) if accepting], None, None)
+        sources: dict[int, list[int]] = {}
+        into: list[list[tuple[int, int]]] = [[] for _ in machine.accept]
+        for q, edges in enumerate(machine.edges):
+            for letter, target in edges:
+                sources.setdefault(letter, []).append(q)
+                into[target].append((letter, q))
+        for letter in sorted(sources):
+            self._split(sources[letter], letter, None)
+        number = 0
+        while number < len(self.splits):
+            low, high = self._smaller[number]
+            arriving: dict[int, list[int]] = {}
+            for p in self._order[low:high]:
+                for letter, q in into[p]:
+                    arriving.setdefault(letter, []).append(q)
+            for letter in sorted(arriving):
+                guard.tick(len(arriving[letter]))
+                self._split(arriving[letter], letter, number)
+            number += 1
+
+    def _split(self, states: Sequence[int], letter: int | None, by: int | None) -> None:
+        """Cut these states, each given once, off their blocks."""
+        touched = []
+        for q in states:
+            block = self.block[q]
+            there = self._first[block] + self._marked[block]
+            here, other = self.place[q], self._order[there]
+            self._order[here], self.place[other] = other, here
+            self._order[there], self.place[q] = q, there
+            if not self._marked[block]:
+                touched.append(block)
+            self._marked[block] += 1
+        for block in touched:
+            first, end = self._first[block], self._end[block]
             middle = first + self._marked[block]
             self._marked[block] = 0
             if middle == end:
                 continue
             if middle - first <= end - middle:
-                self.first[block], low, high = middle, first, middle
+                self._first[block], low, high = middle, first, middle
             else:
-                self.end[block], low, high = middle, middle, end
+                self._end[block], low, high = middle, middle, end
             for place in range(low, high):
-                self.block[self.elements[place]] = len(self.end)
-            self.first.append(low)
-            self.end.append(high)
+                self.block[self._order[place]] = len(self._end)
+            self._first.append(low)
+            self._end.append(high)
             self._marked.append(0)
-        self._touched.clear()
-
-
-def _refine(machine: tables.Machine, guard: Guard) -> list[int]:
-    """A class for each state of any trimmed machine."""
-    sources: list[int] = []
-    by_letter: dict[int, list[int]] = {}
-    into: list[list[int]] = [[] for _ in machine.accept]
-    for q, edges in enumerate(machine.edges):
-        for letter, target in edges:
-            by_letter.setdefault(letter, []).append(len(sources))
-            into[target].append(len(sources))
-            sources.append(q)
-    sides: list[list[int]] = [[], []]
-    for q, accepting in enumerate(machine.accept):
-        sides[accepting].append(q)
-    states = _Partition([side for side in sides if side], machine.states)
-    edge_blocks = _Partition([by_letter[letter] for letter in sorted(by_letter)], len(sources))
-    done, block = 1, 0
-    while block < len(edge_blocks.end):
-        for edge in edge_blocks.elements[edge_blocks.first[block] : edge_blocks.end[block]]:
-            states.mark(sources[edge])
-        states.split()
-        guard.tick(edge_blocks.end[block] - edge_blocks.first[block])
-        block += 1
-        while done < len(states.end):
-            for q in states.elements[states.first[done] : states.end[done]]:
-                for edge in into[q]:
-                    edge_blocks.mark(edge)
-            edge_blocks.split()
-            done += 1
-    return states.block
+            self._smaller.append((low, high))
+            self.splits.append(Split(at=middle, letter=letter, by=by))
 
 
 def _quotient(machine: tables.Machine, classes: Sequence[int]) -> tables.Machine:

@@ -53,6 +53,14 @@ class Machine:
         """The targets of state `q`, one for each edge."""
         return [target for _, target in self.edges[q]]
 
+    def degree_of(self, q: int) -> int:
+        """How many edges state `q` has."""
+        return len(self.edges[q])
+
+    def row(self, q: int) -> Edges:
+        """The pairs (letter, target) of state `q`."""
+        return self.edges[q]
+
 
 def components(size: int, successors: Callable[[int], Iterable[int]]) -> list[list[int]]:
     """The strongly connected components of a graph, targets before sources.
@@ -212,7 +220,7 @@ class Table:
         """How many edges state `q` has."""
         return int(self.edge_start[q + 1] - self.edge_start[q])
 
-    def row(self, q: int) -> list[tuple[int, int]]:
+    def row(self, q: int) -> Sequence[tuple[int, int]]:
         """The pairs (letter, target) of state `q`."""
         edges = slice(self.edge_start[q], self.edge_start[q + 1])
         return list(zip(self.letter[edges].tolist(), self.target[edges].tolist(), strict=True))

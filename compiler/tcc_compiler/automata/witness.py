@@ -68,19 +68,20 @@ def infinite(
     core: Core, letters: Letters, before: Sequence[int], cycle: Sequence[int]
 ) -> CompileRefused:
     """The refusal of a language in which `cycle` can be repeated after `before`."""
-    without = "" if _is_planned(core) else ", as no `plan` says what a plan is"
+    without = "" if is_planned(core) else ", as no `plan` says what a plan is"
     first = "say in `plan` what follows what, or " if without else ""
     lead = f"after {calls_text(core, letters, before)}, " if before else ""
+    limits = " or ".join(cuts(core, letters, cycle))
     return CompileRefused(
         "TCC401",
         f"there are infinitely many plans: {lead}"
         f"{calls_text(core, letters, cycle)} can be repeated for ever{without}",
-        hint=f"{first}add {' or '.join(cuts(core, letters, cycle))}",
+        hint=f"{first}add {limits}; a gate needs no limit: --for gate",
         place="plan",
     )
 
 
-def _is_planned(core: Core) -> bool:
+def is_planned(core: Core) -> bool:
     """Whether a plan expression says more than that any calls may follow each other."""
     plan = core.plan
     return not (

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from tcc_certs.policy.core import Core
 from tcc_compiler.automata.answers import unanswered, unanswered_text
 from tcc_compiler.automata.letters import Letters
-from tcc_compiler.automata.table import Table
+from tcc_compiler.automata.table import Machine, Table
 from tcc_compiler.language.diagnostics import Diagnostic
 from tcc_compiler.language.source import Span
 from tcc_compiler.lint.declared import Declared, DeclaredTool, fields_of, name_of
@@ -85,7 +85,7 @@ def bare_words(declared: Declared) -> Iterator[LintFinding]:
 
 
 def unanswered_calls(
-    core: Core, letters: Letters, table: Table, declared: Declared
+    core: Core, letters: Letters, table: Machine | Table, declared: Declared
 ) -> Iterator[LintFinding]:
     """TCC712 for each tool with an answer after which no plan continues."""
     open_tools = {

@@ -23,6 +23,7 @@ from tcc_certs.policy.type_texts import name_text
 from tcc_runtime.analysis import gate_changes
 from tcc_runtime.analysis.blame import blame
 from tcc_runtime.analysis.difference import OneSided, Plan, only_in
+from tcc_runtime.analysis.endless import Endless, endless_difference
 from tcc_runtime.analysis.graph import PlanGraph, graph_of
 from tcc_runtime.analysis.statements import Written, WrittenStatement, statements_of
 from tcc_runtime.artifact.load import Artifact
@@ -68,9 +69,9 @@ class Comparison:
         verdict: on the whole core; None if only bounds are known.  Only equal cores are ``equal``;
             ``cost`` if amounts differ, ``other`` if the difference allows the same calls.
         plans: the verdict on the plans, as texts.
-        counts: ``exact``, or ``upper`` if the numbers are bounds.
+        counts: ``exact``, ``upper`` if the numbers are bounds, or ``none`` if a side has cycles.
         added, removed: the plans that only the new, or only the old, artifact has.
-        common: number of plans that both have.
+        common: number of plans that both have; None without counts.
         calls: None if only bounds are known.
         statements, fields: changes of statements and fields.
         members: other changes of the core.
@@ -83,10 +84,10 @@ class Comparison:
 
     verdict: gate_changes.Sense | None
     plans: gate_changes.Sense | None
-    counts: Literal["exact", "upper"]
+    counts: Literal["exact", "upper", "none"]
     added: OneSided
     removed: OneSided
-    common: int
+    common: int | None
     calls: Calls | None
     statements: tuple[gate_changes.Change, ...]
     fields: tuple[gate_changes.Change, ...]
@@ -145,11 +146,16 @@ def compare(
         Rejected: an unverified artifact leads out of its ranges.
     """
     statements = tuple(gate_changes.statement_changes(old.core, new.core))
+    endless = old.cyclic or new.cyclic
     try:
-        before, after = graph_of(old), graph_of(new)
-        added, removed = only_in(after, before), only_in(before, after)
+        if endless:
+            before, after = _uncounted(old), _uncounted(new)
+            added, removed = endless_difference(old, new, (before, after))
+        else:
+            before, after = graph_of(old), graph_of(new)
+            added, removed = only_in(after, before), only_in(before, after)
     except Rejected as refusal:
-        if refusal.code is not Code.LIMIT:
+        if refusal.code not in (Code.LIMIT, Code.ENDLESS):
             raise
         return _bounds(old, new, statements, refusal)
     were = statements_of(old.core, old_written or {})
@@ -159,7 +165,7 @@ def compare(
     fields = tuple(gate_changes.field_changes(old.core, new.core, used))
     told = [*statements, *fields]
     members = _members(old, new, told, {amounts.call for amounts in calls.amounts})
-    plans = _verdict(added.plans, removed.plans)
+    plans = _verdict(added.shortest is not None, removed.shortest is not None)
     bounds = old.manifest.gate or new.manifest.gate  # a bound above 0 may be of no plan
     costs: list[gate_changes.Sense] = ["cost"] * bool(calls.amounts)
     senses = [change.sense for change in (*told, *members)]
@@ -168,10 +174,10 @@ def compare(
         because_removed=_changed(new.core, are, were, removed.shortest),
         verdict=gate_changes.joined([plans, *costs, *senses]),
         plans=plans,
-        counts="upper" if bounds else "exact",
+        counts="none" if endless else "upper" if bounds else "exact",
         added=added,
         removed=removed,
-        common=min(_total(before), _total(after)) if bounds else _total(after) - added.plans,
+        common=None if endless else _common(before, after, added, bounds),
         calls=calls,
         statements=statements,
         fields=fields,
@@ -257,7 +263,17 @@ def _changed(
     return tuple([one for one in found.sets[0] if one.canonical not in known])
 
 
-def _verdict(added: int | bool, removed: int | bool) -> gate_changes.Sense:
+def _uncounted(artifact: Artifact) -> PlanGraph:
+    """The plans, without totals of depth if there are cycles."""
+    return Endless(artifact, counted=False) if artifact.cyclic else graph_of(artifact)
+
+
+def _common(before: PlanGraph, after: PlanGraph, added: OneSided, bounds: bool) -> int:
+    whole = _total(after)
+    return min(_total(before), whole) if bounds or added.plans is None else whole - added.plans
+
+
+def _verdict(added: bool, removed: bool) -> gate_changes.Sense:
     if added:
         return "incomparable" if removed else "wider"
     return "narrower" if removed else "equal"
@@ -270,16 +286,17 @@ def _total(graph: PlanGraph) -> int:
 def _bounds(
     old: Artifact, new: Artifact, statements: tuple[gate_changes.Change, ...], refusal: Rejected
 ) -> Comparison:
-    before, after = (artifact.plans(artifact.root) for artifact in (old, new))
+    endless = old.cyclic or new.cyclic
+    before, after = (None if endless else artifact.plans(artifact.root) for artifact in (old, new))
     used = _tools(old.core, old.texts) & _tools(new.core, new.texts)
     fields = tuple(gate_changes.field_changes(old.core, new.core, used))
     return Comparison(
         verdict=None,
         plans=None,
-        counts="upper",
+        counts="none" if endless else "upper",
         added=OneSided(plans=after, shortest=None, cheapest=None),
         removed=OneSided(plans=before, shortest=None, cheapest=None),
-        common=min(before, after),
+        common=None if before is None or after is None else min(before, after),
         calls=None,
         statements=statements,
         fields=fields,

@@ -27,12 +27,12 @@ class OneSided:
     """The plans that only one of two sides has.
 
     Attributes:
-        plans: number of plans.
+        plans: number of plans; None if a side has infinitely many.
         shortest: the plan with the fewest calls, the first in call order, or None.
         cheapest: the plan with the least cost, by the low costs of its side, or None.
     """
 
-    plans: int
+    plans: int | None
     shortest: Plan | None
     cheapest: Plan | None
 

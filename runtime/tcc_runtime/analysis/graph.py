@@ -27,7 +27,10 @@ _Place: TypeAlias = "tuple[tuple[int, ...], Held]"
 
 
 class PlanGraph(Protocol):
-    """Numbered states; targets have smaller numbers, and every state leads to a plan."""
+    """Numbered states, each of which leads to a plan.
+
+    Without cycles targets have smaller numbers.  With cycles there are no counts and costs.
+    """
 
     @property
     def texts(self) -> Sequence[str]:
@@ -207,11 +210,16 @@ def graph_of(artifact: Artifact) -> PlanGraph:
     """The graph of the plans of `artifact`, cached with it.
 
     Raises:
-        Rejected: D201 its counts are bounds, and the plans are too many to unfold.
+        Rejected: D201 its counts are bounds, and the plans are too many to unfold; D204 it has
+            cycles, and leaves statements to a run.
     """
     kept = artifact.kept.get("plan_graph")
     if isinstance(kept, Stored | Unfolded):
         return kept
+    if artifact.cyclic:
+        from tcc_runtime.analysis.endless import Endless  # here: it imports this module
+
+        return Endless(artifact, counted=True)
     bounds = artifact.nondeterministic or bool(artifact.relaxed)
     found = Unfolded(artifact) if bounds else Stored(artifact)
     artifact.kept["plan_graph"] = found

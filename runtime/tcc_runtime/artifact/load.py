@@ -90,8 +90,8 @@ class Artifact:
 
     @property
     def root(self) -> int:
-        """The state of the empty prefix."""
-        return self.file.manifest.states - 1
+        """The state of the empty prefix: the first one with cycles, else the last one."""
+        return 0 if self.cyclic else self.file.manifest.states - 1
 
     @property
     def is_wide(self) -> bool:
@@ -100,6 +100,7 @@ class Artifact:
             self.verified
             and not self.nondeterministic
             and not self.relaxed
+            and not self.cyclic
             and self.root >= MANY_STATES
             and self.root >= WIDE * self.rank(self.root)
         )
@@ -111,7 +112,7 @@ class Artifact:
 
     @cached_property
     def automaton(self) -> artifact.Automaton:
-        """The compressed rows: edges, acceptance, rank."""
+        """The compressed rows: edges, acceptance, rank or distance to an end."""
         return artifact.view(self.file)
 
     @cached_property
@@ -150,7 +151,7 @@ class Artifact:
         """The edges of state `q` as (call, target), in call order.
 
         Raises:
-            Rejected: C101, C104 or C201, of an unverified artifact with a bad row.
+            Rejected: C101, C104, C201 or C203, of an unverified artifact with a bad row.
         """
         rows = self.automaton
         low, high = rows.edge_start[q], rows.edge_start[q + 1]
@@ -159,8 +160,9 @@ class Artifact:
         for at, (call, target) in enumerate(found, low):
             if call >= self.manifest.calls:
                 raise Rejected(Code.EDGE_RANGE, f"edge_call[{at}]", "a call's number", call)
-            if target >= q:
-                raise Rejected(Code.TARGET_ORDER, f"edge_target[{at}]", f"less than {q}", target)
+            if target >= (self.manifest.states if self.cyclic else q):
+                code = Code.TARGET_NUMBER if self.cyclic else Code.TARGET_ORDER
+                raise Rejected(code, f"edge_target[{at}]", "a state that it may lead to", target)
         return found
 
     def steps(self, members: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
@@ -185,15 +187,22 @@ class Artifact:
         return self.automaton.accept[q] != 0
 
     def rank(self, q: int) -> int:
-        """d(q), the most calls that may still follow."""
+        """d(q), the most calls that may still follow.
+
+        Raises:
+            Rejected: D204 the artifact has cycles.
+        """
+        self.require_bounded()
         return self.automaton.rank[q]
 
     def plans(self, q: int) -> int:
         """N(q), the number of plans below, or an upper bound if the manifest says so.
 
         Raises:
-            Rejected: C301, of an unverified artifact with an impossible exponent.
+            Rejected: C301, of an unverified artifact with an impossible exponent; D204 the
+                artifact has cycles.
         """
+        self.require_bounded()
         if self.manifest.gate:
             exponent, most = self._plans_exponent[q], 32 * self.manifest.states
             ensure(exponent <= most, Code.PLAN_COUNT, f"plans_exponent[{q}]", most, exponent)
@@ -204,7 +213,7 @@ class Artifact:
         """m(q), the race count in units of 2^(-F d(q)).
 
         Raises:
-            Rejected: D203 the artifact is for a gate.
+            Rejected: D203 the artifact is for a gate; D204 it has cycles.
         """
         if self.manifest.round_counts is not None:
             return self._mantissa[q] << self._exponent[q]
@@ -227,12 +236,35 @@ class Artifact:
         return 0 if self.manifest.round_counts is None else max(self._exponent) + 64
 
     def cost_to_go(self, q: int) -> int:
-        """h(q), the least cost of a plan below, nano-units."""
+        """h(q), the least cost of a plan below, nano-units.
+
+        Raises:
+            Rejected: D204 the artifact has cycles.
+        """
         return self._cost_to_go[q]
 
     def residual_to_go(self, q: int) -> int:
-        """g(q), the best residual to go, Q31.32."""
+        """g(q), the best residual to go, Q31.32.
+
+        Raises:
+            Rejected: D204 the artifact has cycles.
+        """
         return self._residual_to_go[q]
+
+    @property
+    def cyclic(self) -> bool:
+        """Whether the automaton has cycles, so that plans have no bound and no state a count."""
+        return self.manifest.cyclic
+
+    def require_bounded(self) -> None:
+        """Decline an artifact with cycles: it has no counts, no ranks and no costs to go.
+
+        Raises:
+            Rejected: D204.
+        """
+        if self.cyclic:
+            path, expected = "manifest.critical", artifact.NEEDED_FOR_COUNTS
+            raise Rejected(Code.ENDLESS, path, expected, artifact.ENDLESS)
 
     @property
     def nondeterministic(self) -> bool:
@@ -284,10 +316,7 @@ class Artifact:
     @cached_property
     def _race_counts(self) -> tuple[bytes | memoryview, int]:
         columns = self.file.columns
-        if self.manifest.gate:
-            raise Rejected(
-                Code.NO_RACE, "manifest.critical", artifact.NEEDED_FOR_RUNS, "for a gate"
-            )
+        artifact.require_race_counts(self.manifest)
         found = columns["race_count"] if "race_count" in columns else columns["plans"]
         return found.data, 8 * found.shape[1]
 
@@ -301,10 +330,12 @@ class Artifact:
 
     @cached_property
     def _cost_to_go(self) -> Sequence[int]:
+        self.require_bounded()
         return self.file.columns["cost_to_go"].items()
 
     @cached_property
     def _residual_to_go(self) -> Sequence[int]:
+        self.require_bounded()
         return self.file.columns["residual_to_go"].items()
 
 

@@ -114,8 +114,7 @@ class Policy:
 
     def next_offers(self, held: Positions) -> tuple[Offer, ...]:
         """The calls that plans allow from each position, in the order of the artifact's calls."""
-        edges = self.artifact.automaton.edges
-        calls = sorted({call for state in held[0] for call, _ in edges(state)})
+        calls = sorted({call for state in held[0] for call in self.machine.next_calls(state)})
         offers = dict.fromkeys(map(self._offer_of, calls))
         others = held[1:]
         return tuple(

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.artifact import NEEDED_FOR_RUNS
+from tcc_certs.errors import Code, Rejected
+from tcc_certs.formats.artifact import require_race_counts
 from tcc_certs.formats.codec import Json, blake, encode, format_decimal
 from tcc_certs.policy.atoms import Atom, Exact
 from tcc_certs.policy.plans import Model
@@ -234,8 +234,7 @@ def _require_literal(artifact: Artifact, mode: Mode, keys: Keys, truncate: int |
 
 
 def _require_writable(artifact: Artifact, settings: Settings, bits: int | None = None) -> None:
-    gate = artifact.manifest.gate
-    ensure(not gate, Code.NO_RACE, "manifest.critical", NEEDED_FOR_RUNS, "for a gate")
+    require_race_counts(artifact.manifest)
     written = counts.written_bytes(artifact, settings.inflate, bits)
     if written > MOST_WRITTEN:
         expected = (

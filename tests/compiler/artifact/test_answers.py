@@ -148,11 +148,12 @@ def test_infinitely_many_plans_name_limits_as_a_grammar_writes_them() -> None:
 
 tool `a-b`(`x y`: 1 | 2)
 """
-    (found,) = compile_text(text, Options()).diagnostics
+    (found,) = compile_text(text, Options(purpose="run")).diagnostics
     assert found.code == "TCC401"
     assert found.hint == (
         "say in `plan` what follows what, or add `limit depth <= N` or "
-        "`limit count(`a-b`) <= N` or `limit sum(`a-b`.`x y`) <= X`"
+        "`limit count(`a-b`) <= N` or `limit sum(`a-b`.`x y`) <= X`; a gate needs no limit: "
+        "--for gate"
     )
     limited = compile_text(text + "limit sum(`a-b`.`x y`) <= 3\n", Options())
     assert limited.artifact is not None

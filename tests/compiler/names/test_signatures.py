@@ -49,8 +49,11 @@ def test_without_a_plan_every_sequence_is_one_and_nothing_is_said() -> None:
     assert found.artifact == planned.artifact
 
 
-def test_infinitely_many_plans_without_a_plan_are_an_error_at_the_first_statement() -> None:
-    (found,) = compile_text(HEAD + "tool a\n", Options()).diagnostics
+def test_without_a_plan_and_a_bound_a_grammar_is_for_a_gate_unless_the_options_say_a_run() -> None:
+    made = compile_text(HEAD + "tool a\n", Options())
+    assert made.diagnostics == ()
+    assert made.artifact == compile_text(HEAD + "tool a\n", Options(purpose="gate")).artifact
+    (found,) = compile_text(HEAD + "tool a\n", Options(purpose="run")).diagnostics
     assert (found.code, found.severity, found.span and found.span.line) == ("TCC401", "error", 1)
     assert "no `plan`" in found.message
     assert (found.hint or "").startswith("say in `plan`")

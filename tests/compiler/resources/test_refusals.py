@@ -33,7 +33,10 @@ def test_a_cycle_is_shown_with_its_way_there() -> None:
 def test_only_limits_that_cut_the_cycle_are_proposed() -> None:
     amounts = {"price": [0, 2, 1], "latency": [5, 0, 0], "cost": [-1, 0, 7]}
     hint = refused(core(["repeat", A, 0], amounts=amounts)).hint
-    assert hint == "add `limit depth <= N` or `limit count(a) <= N` or `limit latency <= X ms`"
+    assert hint == (
+        "add `limit depth <= N` or `limit count(a) <= N` or `limit latency <= X ms`; a gate needs"
+        " no limit: --for gate"
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,7 +50,7 @@ def test_only_limits_that_cut_the_cycle_are_proposed() -> None:
 )
 def test_cost_does_not_cut_a_cycle_that_costs_nothing(costs, plan, code) -> None:
     data = core(plan, size=2, amounts={"cost": costs}, statements=[at_most("cost", 5)])
-    assert refused(data).code == code
+    assert refused(data, purpose="run").code == code
 
 
 def test_cost_cuts_a_cycle_of_positive_cost_with_a_negative_call() -> None:
@@ -91,7 +94,7 @@ def test_no_plan_names_the_statement_that_leaves_none(parts, named) -> None:
 
 
 def test_refusals_point_at_their_statement() -> None:
-    assert at_once("tool a\nplan = a*\n") == [("TCC401", 3)]
+    assert at_once("tool a\ntool b\nplan = a*\n") == [("TCC401", 4)]
     assert at_once("tool a\ntool b\n\nrule r = a r b | a\nplan = r\n") == [("TCC401", 6)]
     assert at_once("tool a\nplan = a\nfinally require count(a) >= 2\n") == [("TCC402", 4)]
     assert at_once("tool a\nplan = a*\nlimit depth <= 99\n", max_states=9) == [("TCC403", 4)]

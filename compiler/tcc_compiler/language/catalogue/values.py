@@ -166,12 +166,14 @@ VALUES: Mapping[str, Entry] = {
 LANGUAGE: Mapping[str, Entry] = {
     "TCC401": Entry(
         "infinitely many plans",
-        "A grammar stands for a finite set of plans. With every limit applied there is still\n"
+        "A run and a count need finitely many plans. With every limit applied there is still\n"
         "a cycle of calls that can be repeated for ever and left towards a plan; the\n"
         "message shows its calls. `limit depth <= N` cuts every cycle, `limit count(tool) <=\n"
         "N` those with that tool, `limit price`, `latency` or `epsilon` those whose calls\n"
-        "have one.",
-        _HEAD + "tool a\nplan = a*\n",
+        "have one.\n\n"
+        "A gate needs no limit: compile with `--for gate`. A grammar without `plan` and without\n"
+        "a limit is compiled so by default.",
+        _HEAD + "tool a\ntool b\nplan = a* b\n",
     ),
     "TCC402": Entry(
         "no plan at all",
