@@ -86,7 +86,7 @@ class Gate(GateCalls):
             attribute `shadowed` of the permit is the code of the refusal.  Statements do not count
             these calls.
         account: the account of the limits across sessions.
-        parent, proof: refused, because this release cannot prove a delegation.
+        parent, proof: refused, because this release opens no delegated session.
 
     Raises:
         SessionEnded: the session of the ledger has ended, and `rolls` is False.
@@ -121,7 +121,7 @@ class Gate(GateCalls):
         account: Account | None = None,
     ) -> None:
         if parent is not None or proof is not None:
-            expected = "no parent, because this release cannot prove a delegation"
+            expected = "no parent, because this release opens no delegated session"
             raise SettingsError("parent", expected, "a parent")
         policy = policy_of(opened(artifact, checked))
         shown = reopening.shown_of(policy, show)

@@ -221,7 +221,7 @@ def _reopen(
             begun_by = process
             begin(access)
         elif follower.parent is not None:
-            expected = "no parent, because this release cannot open a delegated session"
+            expected = "no parent, because this release opens no delegated session"
             raise ResumeError("line 1: parent", expected, follower.parent)
         elif follower.session.ended:
             if home.rolls:
