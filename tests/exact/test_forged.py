@@ -208,6 +208,42 @@ def test_another_core_is_refused(proofs: list[bytes]) -> None:
     assert code_of(json.loads(proofs[0]), other) is Code.PROOF_CORE
 
 
+def numbers(step: list[Any]) -> list[list[int]]:
+    """The places of the numbers of a step."""
+    found: list[list[int]] = []
+
+    def walk(part: Any, path: list[int]) -> None:
+        for at, one in enumerate(part):
+            if isinstance(one, list):
+                walk(one, [*path, at])
+            elif isinstance(one, int):
+                found.append([*path, at])
+
+    walk(step, [])
+    return found
+
+
+def test_a_number_of_a_step_is_no_flag_and_not_negative(
+    artifact: tcc.Artifact, proofs: list[bytes]
+) -> None:
+    tried = 0
+    for proof in proofs:
+        document = json.loads(proof)
+        for argument in document["arguments"]:
+            for step in argument["steps"]:
+                for path in numbers(step):
+                    inside = step
+                    for at in path[:-1]:
+                        inside = inside[at]
+                    before = inside[path[-1]]
+                    for value in (bool(before) if before in (0, 1) else -1, -1, -2):
+                        inside[path[-1]] = value
+                        assert code_of(document, artifact) is Code.PROOF_STEP, (step, value)
+                        tried += 1
+                    inside[path[-1]] = before
+    assert tried > 100
+
+
 class Long(bytes):
     """Bytes of a few characters that say another length."""
 
