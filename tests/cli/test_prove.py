@@ -99,6 +99,11 @@ def test_an_end_that_is_not_decided_says_why(tcc: Tcc, shop: Path) -> None:
     shop.write_text(TEXT + "after refund owe approve(same order)\n")
     found = tcc("prove", shop, "--finishable")
     assert found.code == 2 and "after refund owe approve(same order)" in found.out
+    shop.write_text(
+        TEXT + "finally require over\nbefore over require last(find).owner = session.customer\n"
+    )
+    found = tcc("prove", shop, "--finishable")
+    assert found.code == 2 and "each way to an end has a call" in found.out
 
 
 @pytest.mark.parametrize("seconds", ["nan", "inf", "0", "-1", "soon"])

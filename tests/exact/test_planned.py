@@ -161,8 +161,8 @@ def decide(seed: int, sessions: int, timeout: float) -> str:
 
 
 def test_proved_questions_about_plans_are_not_broken_by_random_sessions() -> None:
-    found = Counter(decide(seed, 40, 0.5) for seed in range(120))
-    assert found["proved by plans"] >= 15 and found["refuted"] >= 15
+    found = Counter(decide(seed, 40, 0.5) for seed in range(80))
+    assert found["proved by plans"] >= 10 and found["refuted"] >= 10
 
 
 @pytest.mark.campaign
@@ -255,5 +255,5 @@ def can_finish(
 
 
 def test_sessions_of_a_proof_about_ends_can_be_finished() -> None:
-    found = Counter(finished(seed) for seed in range(60))
-    assert found["proved"] >= 15
+    found = Counter(finished(seed) for seed in range(40))
+    assert found["proved"] >= 8
