@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
 import tcc
-from tcc.langchain import guard
+from tcc.langchain import build_graph, guard
 from tests.langchain.world import ASKED, SHOP, World, answers, called
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -155,3 +156,32 @@ def test_a_program_that_runs_a_tool_by_hand_gets_the_exception(worlds: Worlds) -
     _, refund, _ = guard(world.tools(), world.gate)
     with pytest.raises(tcc.Pending):
         refund.invoke(LARGE["args"])
+
+
+def test_a_planned_route_avoids_a_call_that_a_person_denied(worlds: Worlds) -> None:
+    grammar = """grammar g version "1"
+tool look(by: email | phone) { cost 0.1 }
+tool refund(part: half | full) { cost 0.1  cost 60 when part = full }
+tool delete { cost 0.1 }
+plan = look refund
+before refund(part = half) ask "lead"
+"""
+    world = worlds(grammar)
+
+    @tool
+    def look(by: str) -> str:
+        """Look."""
+        return world.did("look", {"by": by})
+
+    @tool
+    def refund(part: str) -> str:
+        """Pay back."""
+        return world.did("refund", {"part": part})
+
+    route = build_graph(
+        world.artifact, [look, refund], gate=world.gate, checkpointer=InMemorySaver(), top=4
+    )
+    assert question(route.invoke({}, THREAD))["arguments"] == {"part": "half"}
+    state = route.invoke(Command(resume={"verdict": "denied", "who": "Ann"}), THREAD)
+    assert state["stop"] == "finished"
+    assert world.done[-1] == ("refund", {"part": "full"})

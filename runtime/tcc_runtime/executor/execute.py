@@ -358,7 +358,7 @@ Deadline: TypeAlias = "float | Mapping[str, float] | None"
 # The outcome of a call that was unknown: done or failed, and the answer if it is done.
 Known: TypeAlias = "tuple[str, Mapping[str, Any] | None]"
 Resolve: TypeAlias = "Callable[[Happened], Known | str | None]"
-_PLAN_REFUSED = ("R201", "R202", "R203", "R205", "R207", "R208", "R209")
+PLAN_REFUSED = ("R201", "R202", "R203", "R205", "R207", "R208", "R209")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -536,7 +536,7 @@ class _Doing:
                 else:
                     permit.unknown(ended.logged)
         except Refused as refusal:
-            if refusal.code not in _PLAN_REFUSED:
+            if refusal.code not in PLAN_REFUSED:
                 raise
             self._course.refuse(step, refusal.code)
         except Pending as pending:

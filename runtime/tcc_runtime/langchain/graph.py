@@ -33,7 +33,7 @@ from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.errors import BindingError
 from tcc_runtime.executor.course import ExecutionStop, PlanCourse, PlanStep
-from tcc_runtime.executor.execute import Resolve
+from tcc_runtime.executor.execute import PLAN_REFUSED, Resolve
 from tcc_runtime.gate.budget import adapters_in
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.refusals import Refused
@@ -46,7 +46,6 @@ from tcc_runtime.pricing.quotes import Quoter
 
 Opened: TypeAlias = "Mapping[str, Any]"
 Source: TypeAlias = "Mapping[str, Opened] | Callable[[PlanStep], Opened | None]"
-_PLAN_REFUSED: Final = ("R201", "R202", "R203", "R207")
 _ENDED: Final = "R303"
 _ALREADY_DONE: Final = "R304"
 
@@ -129,7 +128,7 @@ class Route:
         last = state["messages"][-1]
         artifact = last.artifact if isinstance(last, ToolMessage) else None
         code = artifact.get(middleware.REFUSAL) if isinstance(artifact, dict) else None
-        if code in _PLAN_REFUSED:
+        if code in PLAN_REFUSED:
             return {"refused": state.get("proposed", "")}
         if code == _ALREADY_DONE:
             return {}
