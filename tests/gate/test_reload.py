@@ -13,7 +13,7 @@ import pytest
 import tcc
 from tcc_certs.errors import Rejected
 from tcc_runtime.errors import ResumeError, SettingsError
-from tests.gate.grammars import artifact
+from tests.gate.grammars import artifact, bytes_of
 
 OLD = """grammar desk version "1"
 
@@ -158,3 +158,14 @@ def test_counts_of_accounts_continue(tmp_path: Path) -> None:
     store.reload(artifact(text(1)))
     with store.open() as gate:
         assert gate.check("find", {"order": "a"}).code == "R202"
+
+
+def test_a_file_that_is_overwritten_in_place_changes_no_open_session(tmp_path: Path) -> None:
+    text = 'grammar g version "1"\ntool a\ntool b\nlimit count({}) <= 0\n'
+    path = tmp_path / "g.tcca"
+    path.write_bytes(bytes_of(tcc.compile_text(text.format("b"))))
+    with tcc.Gate(path) as gate:
+        with path.open("r+b") as file:
+            file.write(bytes_of(tcc.compile_text(text.format("a"))))
+        assert gate.check("a").allowed
+        assert gate.check("b").code == "R202"

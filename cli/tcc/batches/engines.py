@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from tcc.batches import BatchError
-from tcc_runtime.artifact.load import mapped
+from tcc_runtime.artifact.load import content_of
 from tcc_runtime.errors import WorkerLost
 from tcc_runtime.pool import Opening
 from tcc_runtime.workers import Processes, number_of
@@ -172,7 +172,7 @@ class BatchEngine:
         """How an artifact reaches the workers: by its file, or by what was brought to them."""
         if self.share is None or opening.path is None:
             return opening, None
-        data = bytes(mapped(Path(opening.path)))
+        data = bytes(content_of(Path(opening.path)))
         bare = Opening(digest=opening.digest, verified=opening.verified, path=None)
         return bare, self.share(f"tcc-artifact-{opening.digest}", data)
 

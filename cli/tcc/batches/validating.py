@@ -27,7 +27,7 @@ from tcc_certs.errors import Code, require
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.replay import Validation, validate
-from tcc_runtime.artifact.load import Artifact, mapped
+from tcc_runtime.artifact.load import Artifact, content_of
 from tcc_runtime.pool import Opening, opening_of
 from tcc_runtime.process import collection_put_off
 
@@ -420,7 +420,7 @@ def validate_batch(
     folder = Path(out).resolve()
     with ExitStack() as held:
         file = Path(_file_of(artifact, held)).resolve()
-        digest = read_artifact(mapped(file)).digest.hex()
+        digest = read_artifact(content_of(file)).digest.hex()
         if pin is not None:
             require(pin, digest, Code.PIN, "artifact")
         opening = Opening(digest=digest, verified=True, path=str(file))

@@ -19,7 +19,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import read_artifact
 from tcc_certs.formats.container import write_container
 from tcc_certs.policy.reader import core_bytes
-from tcc_runtime.artifact.load import Artifact as RuntimeArtifact, load_as, mapped
+from tcc_runtime.artifact.load import Artifact as RuntimeArtifact, content_of, load_as
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.settings.table import Option
 
@@ -258,8 +258,8 @@ def load(
     """Open an artifact, a file or its bytes; by default every certificate is checked first.
 
     Args:
-        source: a file, which is mapped and must not be changed while in use, or bytes; for an open
-            artifact, its bytes.
+        source: a file, which must not change while it is in use if it has more than 64 MiB; or
+            bytes; for an open artifact, its bytes.
         verify: False opens without checking, whatever the size; a run over it claims nothing.
         checked: the digest of an artifact whose certificates were checked before, hex; only the
             digest of the bytes is checked.
@@ -327,7 +327,7 @@ def check(
     if kernel == "fast":
         from tcc_runtime.fastcheck.kernel import check as evaluate
     mappable = kernel == "fast" and isinstance(artifact, str | Path)
-    data = mapped(Path(artifact)) if mappable else artifact_bytes(artifact)  # type: ignore[arg-type]
+    data = content_of(Path(artifact)) if mappable else artifact_bytes(artifact)  # type: ignore[arg-type]
     if expected is not None:
         evaluate = partial(_with_core, evaluate, expected)
     found = check_artifact(data, core=core, pin=pin, exact=exact, kernel=evaluate)

@@ -1,4 +1,4 @@
-"""Artifacts as runs use them: files are mapped, and numbers are decoded on demand.
+"""Artifacts as runs use them: large files are mapped, and numbers are decoded on demand.
 
 Format: docs/spec/artifact.md.  Opening an artifact takes the time of its checks: all certificates;
 only the digests, if the artifact is known to be checked (one BLAKE3 pass); or only header and
@@ -25,6 +25,7 @@ from tcc_certs.policy.reader import read_core
 from tcc_certs.race.digest import root_context
 
 _LARGE = 1 << 21
+_MAPPED = 1 << 26
 
 
 class CompilerDiagnostic(Protocol):
@@ -56,7 +57,7 @@ class Artifact:
 
     Attributes:
         file: the columns, as views of the bytes.
-        path: the mapped file; None if the bytes were given.
+        path: the file; None if the bytes were given.
         verified: whether every certificate was checked, here or earlier.
         diagnostics: the warnings of the compiler, if it ran in this process.  A file does not
             contain them.
@@ -351,7 +352,7 @@ def load(data: bytes | Path, *, verify: bool = True, checked: str | None = None)
     """Open an artifact.
 
     Args:
-        data: the bytes, or a file to map.  A mapped file must not change while it is in use.
+        data: the bytes, or a file.  One of more than 64 MiB must not change while it is in use.
         verify: check every digest and certificate.  Without this, only header and manifest are
             read, and a run claims nothing.
         checked: the digest, in lower-case hex, of an artifact whose certificates the caller has
@@ -371,7 +372,7 @@ def load_as(
 ) -> _Kind:
     """Open an artifact as an instance of a subclass; see :func:`load`."""
     path = data if isinstance(data, Path) else None
-    raw = mapped(data) if isinstance(data, Path) else memoryview(data)
+    raw = content_of(data) if isinstance(data, Path) else memoryview(data)
     if not verify or checked is not None:
         file = artifact.read_artifact(raw, digests=verify)
         if checked is not None:
@@ -390,14 +391,17 @@ def _check(raw: memoryview) -> CheckedArtifact:
     return check_in_bulk(raw)
 
 
-def mapped(path: Path) -> memoryview:
-    """Map a file; it must not shrink while the bytes are in use.
+def content_of(path: Path) -> memoryview:
+    """Return the bytes of a file: read, or mapped if there are more than 64 MiB.
+
+    A program that writes into a mapped file changes the artifact in use, and a file that shrinks
+    ends the process.  Artifacts of gates are small, so they are read.
 
     Raises:
         OSError: the file cannot be opened.
     """
     with path.open("rb") as handle:
-        # An empty file cannot be mapped; the reader refuses it anyway.
-        if handle.seek(0, 2) == 0:
-            return memoryview(b"")
+        if handle.seek(0, 2) <= _MAPPED:
+            handle.seek(0)
+            return memoryview(handle.read())
         return memoryview(mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ))
