@@ -10,7 +10,7 @@ from typing import Final
 
 # As in pyproject.toml.
 REQUIREMENTS: Final = frozenset(
-    {"blake3", "click", "gmpy2", "lark", "msgspec", "networkx", "numpy", "rich"}
+    {"blake3", "click", "gmpy2", "lark", "msgspec", "networkx", "numpy", "rich", "tzdata"}
 )
 
 

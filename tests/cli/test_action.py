@@ -436,13 +436,11 @@ def read_kind(line: str) -> tuple[str, str]:
     return head, text.replace("%0A", "\n")
 
 
-def test_an_expectation_about_sessions_fails_the_action_with_a_session(
-    tmp_path: Path, checkout: Path
-) -> None:
+def test_an_expectation_about_sessions_fails_the_action(tmp_path: Path, checkout: Path) -> None:
     (checkout / "g.tcg").write_text(HELD + "expect always before find require refund\n")
     job = run(tmp_path, checkout)
     assert job.failed == ["Test the grammars"]
-    assert "TCC505" in job.out and "a session that the gate allows" in job.out
+    assert "TCC505" in job.out and "a session breaks the statement" in job.out
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ INSPECT_FIELDS = {
     "root_state",
     "counts",
     "nondeterministic",
+    "cyclic",
     "round_counts",
     "plans",
     "race_count",

@@ -24,7 +24,7 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 from tcc_runtime.pricing.quotes import read_quotes
 from tests.cli.conftest import Tcc
-from tests.langchain.world import SAID, Scripted
+from tests.langchain.world import LARGE, SAID, Scripted
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -170,7 +170,7 @@ def test_every_fenced_example_runs(page: Path, checkout: Path) -> None:
         "artifact": research(),
     }
     if page.name == "langgraph.md":
-        names["model"] = Scripted(script=SAID)
+        names |= {"model": Scripted(script=SAID), "large": Scripted(script=LARGE)}
     for language, text in fenced(page):
         assert language in RUNNERS, f"{page.name}: an example without a language: {text[:60]}"
         Path("run.ledger").unlink(missing_ok=True)

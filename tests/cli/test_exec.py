@@ -268,7 +268,7 @@ def test_no_exit_but_that_of_a_closed_pipe_is_clean(tcc, monkeypatch, artifact) 
     def leaves(*_: object, **__: object) -> None:
         raise SystemExit(0)
 
-    monkeypatch.setattr("tcc.commands.count_command.open_artifact", leaves)
+    monkeypatch.setattr("tcc.commands.count_command.open_bounded", leaves)
     ended = tcc("count", artifact)
     assert ended.code == 3 and "internal error: SystemExit: 0" in ended.err
 

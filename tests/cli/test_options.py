@@ -29,7 +29,7 @@ from tests.cli.conftest import Tcc
 
 ROOT = Path(__file__).parents[2]
 # What a compilation gets from the program that calls it, not from a person.
-GIVEN_BY_PROGRAMS = {"clock", "check", "progress"}
+GIVEN_BY_PROGRAMS = {"answers", "clock", "check", "progress"}
 # Of these a run has its own.
 BUT_COUNT_BITS = tuple(option for option in COMPILING if option.name != "count_bits")
 

@@ -47,7 +47,7 @@ def compare_core(seed: int) -> None:
 
 def compare_unbounded(seed: int) -> str:
     """A core without a limit on depth against itself with generous ones."""
-    options = Options(max_states=20_000)
+    options = Options(max_states=20_000, purpose="run")
     data = without_depth(random_core(random.Random(seed), 3)[0])
     result = compile_core(data, options)
     code = result.diagnostics[0].code if result.diagnostics else "ok"

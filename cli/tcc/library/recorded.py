@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tcc.files import STDIN
-from tcc.traces import Trace, TraceError, read_traces
 from tcc_runtime.errors import GivenRefused
 
 if TYPE_CHECKING:
+    from tcc.traces import Trace
     from tcc_compiler.language.diagnostics import Diagnostic
     from tcc_compiler.language.source import Source
     from tcc_runtime.artifact.load import Artifact
@@ -51,6 +51,8 @@ def read_recorded(grammar: Path) -> list[Recorded]:
         TraceError: a file has no sessions, or a refused session has no call.
         OSError: a file cannot be read.
     """
+    from tcc.traces import TraceError, read_traces  # most grammars have no recorded sessions
+
     found = []
     for path, expected in zip(files_of(grammar), KINDS, strict=False):
         for trace in read_traces(path) if path.exists() else ():
@@ -114,6 +116,8 @@ def sources_of(grammar: Path) -> dict[str, Source]:
 
 def diagnostics_of(grammar: Path, artifact: Artifact) -> tuple[int, Sequence[Diagnostic]]:
     """How many recorded sessions a grammar has, and a diagnostic for each that does not hold."""
+    from tcc.traces import TraceError
+
     try:
         recorded = read_recorded(grammar)
     except TraceError as error:

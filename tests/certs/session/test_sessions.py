@@ -394,7 +394,7 @@ CHANGES: list[tuple[int, dict[str, Any], str, str]] = [
     (1, {"call": "find"}, "S202", "call"),
     (1, {"call": "refund"}, "S203", "open"),
     (1, {"open": {}}, "S203", "open"),
-    (1, {"states": [0]}, "S206", "states"),
+    (1, {"states": [7]}, "S206", "states"),
     (1, {"states": "x"}, "L103", "states"),
     (1, {"across": {"account": "0" * 64, "at_ms": 1, "attempt": 0, "draws": []}}, "S213", "across"),
     (1, {"approvals": ["0" * 32]}, "S216", "approvals"),

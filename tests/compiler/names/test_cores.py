@@ -208,8 +208,9 @@ expect always before a require b
         ("plans", "=", 3), ("min_cost", "<=", half), ("reachable", None, 0), ("implies", None, 0),
         ("always", None, 0),
     ]  # fmt: skip
-    assert [one.text for one in found.expects][2:] == ["reachable a", "other.tcg",
-                                                       "always before a require b"]  # fmt: skip
+    assert [one.text for one in found.expects][2:] == [
+        "reachable a", 'implies "other.tcg"', "always before a require b",
+    ]  # fmt: skip
     assert [n.statement_text(s) for s in found.expects[4].statements] == ["before a require b"]
     assert reread(core) == core
 

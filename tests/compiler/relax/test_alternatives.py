@@ -127,7 +127,7 @@ def test_where_no_time_is_left_the_way_is_told_and_not_tried() -> None:
 
 
 def test_what_is_wrong_with_a_grammar_has_no_ways_on() -> None:
-    for text in ("tool a\nplan = a*\n", "tool a\nplan = a\nlimit depth <= 0\n"):
+    for text in ("tool a\ntool b\nplan = a* b\n", "tool a\nplan = a\nlimit depth <= 0\n"):
         found = declined(text)
         said = [found.hint or "", *(note.message for note in found.notes)]
         assert not any("relax" in text for text in said)
