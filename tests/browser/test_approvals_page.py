@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from selenium.webdriver.common.by import By
 
 import tcc as library
 from tests.browser.conftest import Browser
@@ -32,8 +31,8 @@ def entered(browser: Browser, desk: Web, scope: str | None = LEAD) -> None:
     browser.requests()
     browser.console()
     browser.driver.get(f"http://127.0.0.1:{desk.port}/approvals")
-    browser.driver.find_element(By.ID, TOKEN).send_keys(bearer("boss", scope).split()[1])
-    browser.driver.find_element(By.CSS_SELECTOR, "#enter button").click()
+    browser.driver.find_element("id", TOKEN).send_keys(bearer("boss", scope).split()[1])
+    browser.driver.find_element("css selector", "#enter button").click()
 
 
 def eventually(what: Callable[[], Any]) -> Any:
@@ -50,7 +49,7 @@ def said(browser: Browser) -> str:
 
 def card(browser: Browser, question: str) -> Any:
     return eventually(
-        lambda: browser.driver.find_elements(By.CSS_SELECTOR, f'article[data-id="{question}"]')
+        lambda: browser.driver.find_elements("css selector", f'article[data-id="{question}"]')
     )[0]
 
 
@@ -62,7 +61,7 @@ def test_a_person_reads_a_question_and_approves_it(browser: Browser, desk: Web) 
     for text in ("act", "A lead decides about risky acts.", 'ask "lead" within 1 h', EVIL):
         assert text in shown.text
     assert "(not shown" in shown.text  # of the case, which the ledger does not have
-    shown.find_element(By.CSS_SELECTOR, "button.approve").click()
+    shown.find_element("css selector", "button.approve").click()
     eventually(lambda: said(browser) == "act: approved.")
     assert called(desk, "ann", **asked) is None
     assert browser.script("return window.evil ?? null") is None
@@ -75,8 +74,8 @@ def test_a_person_denies_with_a_reason(browser: Browser, desk: Web) -> None:
     question = pending(desk, "bob")
     entered(browser, desk)
     shown = card(browser, question)
-    shown.find_element(By.CSS_SELECTOR, "input").send_keys("Not today.")
-    shown.find_element(By.CSS_SELECTOR, "button.deny").click()
+    shown.find_element("css selector", "input").send_keys("Not today.")
+    shown.find_element("css selector", "button.deny").click()
     eventually(lambda: said(browser) == "act: denied.")
     assert called(desk, "bob") == "R209"
 
@@ -89,7 +88,7 @@ def test_a_new_question_appears_by_itself(browser: Browser, desk: Web) -> None:
 
 def test_the_token_is_nowhere_but_in_memory(browser: Browser, desk: Web) -> None:
     entered(browser, desk)
-    eventually(lambda: said(browser) or browser.driver.find_elements(By.TAG_NAME, "article"))
+    eventually(lambda: said(browser) or browser.driver.find_elements("tag name", "article"))
     token = bearer("boss", LEAD).split()[1][:40]
     stored = "return [localStorage.length, sessionStorage.length, document.cookie, location.href]"
     local, session, cookie, address = browser.script(stored)

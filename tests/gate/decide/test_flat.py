@@ -255,20 +255,20 @@ def anew(kind: type[Any]) -> Callable[[pytest.MonkeyPatch], None]:
     """Totals or debts are computed from all calls."""
 
     def drop(patch: pytest.MonkeyPatch) -> None:
-        caught_up = kind._caught_up
+        caught_up = kind.caught_up
 
         def from_all(self: Any, state: Any) -> Any:
             getattr(state, "history", state).feeds.pop(self, None)
             return caught_up(self, state)
 
-        patch.setattr(kind, "_caught_up", from_all)
+        patch.setattr(kind, "caught_up", from_all)
 
     return drop
 
 
 def no_keys_of_debts(patch: pytest.MonkeyPatch) -> None:
     """A call may pay any debt."""
-    patch.setattr(owes._Debts, "of_key", lambda self, key: list(self.open.values()))
+    patch.setattr(owes.Debts, "of_key", lambda self, key: list(self.open.values()))
 
 
 INDEXES = {
