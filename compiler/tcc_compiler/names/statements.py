@@ -115,10 +115,12 @@ def _ask(
     if on is None:
         message = "a session that ends makes no call that a person could approve"
         b.error("TCC225", clause, message, "write: before CALLS ask ..")
-    within = b.duration(clause) if clause.trees("unit") else None
+    within, who = b.duration(clause) if clause.trees("unit") else None, b.string(clause)
+    if not who.strip():
+        b.error("TCC225", clause, "`ask` names no role", 'write the role: ask "finance"')
     return n.Ask(
         on=n.AnyTool() if on is None else on, where=where, lets=_used(lets, where),
-        who=b.string(clause), within=within, because=_reason(clause),
+        who=who, within=within, because=_reason(clause),
     )  # fmt: skip
 
 

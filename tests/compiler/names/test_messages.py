@@ -248,6 +248,7 @@ MISTAKES = [
     ("limit count(refund) per order per to <= 3 in session", "TCC101", "per", "per order, to"),
     ("limit count(refund) <= 3 per session", "TCC101", "per",
      "write: limit count(refund) <= 3 in session"),
+    ('before refund ask " "', "TCC225", 'ask " "', 'ask "finance"'),
     ("limit sum(amount) <= 500", "TCC225", "sum(amount)", "sum(CALLS.amount)"),
     ("before refund require len(to) <= 3", "TCC202", "len", "write: count(LIST)"),
     ("before refund require last(find).status = open or sent", "TCC202", "sent",
