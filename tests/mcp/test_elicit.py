@@ -158,6 +158,28 @@ def test_a_person_approves_over_http(tmp_path: Path, compiled: Path, mode: str) 
     assert executed(tmp_path) == ["act"] and len(person.forms) == 1
 
 
+def test_at_most_64_forms_are_open(tmp_path: Path, compiled: Path) -> None:
+    told: list[str] = []
+
+    async def never(_: Any, __: Any) -> ElicitResult:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    async def say(client: Any) -> None:
+        async def ask(number: int) -> None:
+            found = await called(client, "act", {**RISKY, "id": f"c-{number}"})
+            told.append(found[1]["code"])
+
+        asked = [asyncio.ensure_future(ask(number)) for number in range(67)]
+        await asyncio.wait(asked, timeout=8)
+        for one in asked:
+            one.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+    over_stdio(tmp_path, compiled, "legacy", never, "--elicit", "lead")(say)  # type: ignore[arg-type]
+    assert told == ["R211"] * 3
+
+
 def test_a_role_that_no_statement_names_is_a_usage_error(tmp_path: Path, compiled: Path) -> None:
     ended = tcc(
         "gate", str(compiled), "--ledger", str(tmp_path / "l"), "--elicit", "boss", "--", "true"

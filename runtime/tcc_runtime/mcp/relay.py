@@ -35,6 +35,7 @@ GONE: Final = "the client is gone"
 _MAX_WAITING: Final = 256
 _MAX_BYTES: Final = 8 << 20  # of calls that wait
 _MAX_PASSED: Final = 64
+_MAX_FORMS: Final = 64  # questions that the person at the client has not answered
 _CATCH_UP: Final = 16  # reads of 64 KiB, as much as a pipe holds
 _IN_A_ROW: Final = 8  # calls, before the ledger is left to others for a moment
 
@@ -447,6 +448,8 @@ class Relay:
         elif call.client.stateless:
             asked = {"inputRequests": asking.requests(question)}
             call.client.ask(call, asked, self._forms.state(question.id))
+        elif len(self._asked) >= _MAX_FORMS:
+            self._tell_question(call, question)
         else:
             identity = call.client.elicit(asking.form(question))
             timer = self._loop.call_later(self._seconds, self._give_up_asked, identity)
