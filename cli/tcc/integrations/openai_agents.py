@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from tcc.integrations import GateSource, WhenPending, gate_of, made, of_one_artifact, require_tools
+from tcc_certs.errors import Code
 from tcc_runtime.errors import BindingError
 from tcc_runtime.gate.arguments import is_kept, plain
 from tcc_runtime.gate.gate import Gate
@@ -143,6 +144,9 @@ def _needs_approval(tool: Any, source: GateSource) -> Any:
             return True
         try:
             gate = gate_of(source, context, tool.name)
+            # A look first: it records nothing, and the tool itself records a refusal.
+            if gate.check(tool.name, arguments).code != Code.PENDING:
+                return False
             return await asyncio.to_thread(gate.ask, tool.name, arguments) is not None
         except (Refused, BindingError):
             return False  # the tool itself reports it
