@@ -6,9 +6,7 @@ that replays the sessions it finds.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -196,6 +194,7 @@ def gate_of(artifact: Artifact) -> Gate:
         # Imported with the first session: a proof needs no gate.
         from tcc_runtime.errors import GivenRefused
         from tcc_runtime.exact.prove import GateRefusal
+        from tcc_runtime.gate.calls import quiet
         from tcc_runtime.gate.gate import Gate as OneGate
         from tcc_runtime.gate.refusals import Refused
         from tcc_runtime.gate.session_access import Home
@@ -207,7 +206,7 @@ def gate_of(artifact: Artifact) -> Gate:
             opened = OneGate(artifact, given=session.given, **options)
         except GivenRefused as refusal:
             return GateRefusal(0, refusal.code, str(refusal))
-        with _quiet(), opened as gate:
+        with quiet(), opened as gate:
             at = 0
             try:
                 for call in session.calls:
@@ -241,18 +240,6 @@ def _made(gate: RuntimeGate, call: SessionCall) -> bool:
         gate.approve(question.id, who="question")
         return False
     return True
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """What a session of a question does is no news for the gate's log."""
-    log = logging.getLogger("tcc.gate")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        log.setLevel(level)
 
 
 def _difference(core: Core, other: Core) -> str:

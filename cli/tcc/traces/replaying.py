@@ -8,9 +8,7 @@ Cost: a decision and a step a call, the reasons of a refusal, and memory of the 
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import repeat
@@ -32,6 +30,7 @@ from tcc_certs.values.fields import (
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.arguments.json_writer import json_bytes
 from tcc_runtime.gate.asking.questions import Pending
+from tcc_runtime.gate.calls import quiet
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.permit import Permit
 from tcc_runtime.gate.refusals import Refused
@@ -159,7 +158,7 @@ def replay(
         if trace.calls and trace.calls[0].at_ms is not None:
             clock.ms = trace.calls[0].at_ms
         with (
-            _quiet(),
+            quiet(),
             Gate(artifact, durable=False, given=given, clock=clock, home=_UNRECORDED) as gate,
         ):
             for position, call in enumerate(trace.calls, 1):
@@ -340,15 +339,3 @@ def _value(value: Any, shown: bool) -> str:
     found = json_bytes(value, _MOST)
     text = found if isinstance(found, bytes) else b"(no value that a call may have)"
     return clip(text.decode("utf-8", "replace"), _SHOWN) if shown else f"#{blake(text).hex()[:12]}"
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """What happened long ago is no news for the gate's log."""
-    log = logging.getLogger("tcc.gate")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        log.setLevel(level)

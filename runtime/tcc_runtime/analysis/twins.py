@@ -8,9 +8,8 @@ Cost: a decision of both gates for each step, and a call for each step that both
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from random import Random
 from typing import Any, Final
@@ -24,6 +23,7 @@ from tcc_runtime.analysis.mutants import names_in
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.concrete import NOW_MS, Maker, Session, SessionCall, json_of, put
 from tcc_runtime.gate.asking.questions import Pending
+from tcc_runtime.gate.calls import quiet
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.session_access import Home
 
@@ -90,7 +90,7 @@ class _Walks:
         calls: list[SessionCall] = []
         known: dict[str, Any] = {}
         stuck = 0
-        with _quiet(), ExitStack() as stack:
+        with quiet(), ExitStack() as stack:
             gates = [stack.enter_context(self._gate(side, given)) for side in self._sides]
             while len(calls) < _LONGEST and stuck < _STUCK:
                 self.steps += 1
@@ -199,15 +199,3 @@ def _make(gate: Gate, call: SessionCall) -> None:
     except Pending as question:
         gate.approve(question.id, who="walk")
         _make(gate, call)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the sessions of a search out of the gate's log."""
-    log = logging.getLogger("tcc.gate")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        log.setLevel(level)
