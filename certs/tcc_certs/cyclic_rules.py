@@ -3,11 +3,11 @@
 Normative text: docs/spec/artifact.md, section 10.  Only artifacts with the feature `cyclic` load
 this module.  Plans of such an automaton have no bound, so it has no counts, ranks or bounds.
 
-Three columns and one table are certificates:
+The artifact has three certificates:
 
-- the numbers of the states, which breadth-first search gives: it reaches every state;
-- `calls_to_go`, the distance to an end, which only a state that can finish has;
-- the splits, which show that no two states have the same plans.
+- The states are numbered by breadth-first search.  So the search reaches every state.
+- `calls_to_go` is the distance of a state to an end.  So every state can finish.
+- The splits separate every two states by a call.  So no two states have the same plans.
 
 Cost: one BLAKE3 pass over the edges.  The splits take at most the edges times the logarithm of the
 states, as the smaller part of each block is added to the greater one.

@@ -48,7 +48,7 @@ def declared_lines(core: Core, whole: bool) -> list[str]:
 
 
 def zone_texts(core: Core) -> list[str]:
-    """The time zones that statements name, with what the core records of them."""
+    """Return a line for each time zone that statements name, with its recorded range."""
     return [] if core.zones is None else [core.zones.text(name) for name in core.zones.of]
 
 

@@ -36,7 +36,7 @@ def unnoticed(name: str) -> list[dict[str, Any]]:
     compiled = compile_frontend(front, options, Timer(options))
     assert compiled.artifact is not None
     artifact = load(compiled.artifact, checked=compiled.checked)
-    # Only tests are of interest here, so the search for sessions ends at once.
+    # This test needs no sessions, so the search for them gets no time.
     judged = judge(
         front, artifact, read_recorded(path), options, question_seconds=0.001, budget=3600
     )

@@ -87,7 +87,7 @@ class Manifest:
 
     @property
     def counts(self) -> str:
-        """``exact``; ``upper`` if counts are upper bounds; ``none`` if there are no counts."""
+        """How the file counts plans: ``exact``, ``upper`` (by upper bounds) or ``none``."""
         return _counted(self.critical)
 
 

@@ -1,16 +1,16 @@
-"""Which calls of a session no later decision needs.
+"""Finds the calls of a session that no later decision needs.
 
-A history without them decides every later call as one that has them, apart from the bounds of work
-(docs/spec/core.md, section 9.16).  A settled call is needed by
+A gate or a validator may forget these calls.  It decides every later call as before, apart from the
+bounds of work (docs/spec/core.md, section 9.16).  A settled call is needed in three cases:
 
-- a source that is counted or summed, while the call is in the window of the source;
-- any other source with the call in its window, unless a later call looks the same to it: same tool
-  and outcome, and equal states of all fields that the statements use of elements;
-- an `owe`: a first call while its debt is open, and a paying call while an older debt is open.
+- A statement counts or sums a source, and the call is in the window of the source.
+- Another source has the call in its window, and no later call looks the same.  Two calls look the
+  same if they have the same tool and outcome, and equal states of all fields that statements use.
+- The call has an open obligation, or it pays while an older obligation is open.
 
-Two calls that look the same are equally sure in a source, and the later one is after each mark and
-in each window that the earlier one is after or in.  So whether a source has an element, each and
-the last element, the least and the greatest do not change without the earlier one.
+Two calls that look the same are equally sure in a source.  Each mark and each window that admits
+the earlier call admits the later one.  So a source without the earlier call has the same last,
+least and greatest element, and `every` has the same value.
 
 Cost: one pass over the calls that are left, when their number has doubled.
 """

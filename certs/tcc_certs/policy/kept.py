@@ -454,7 +454,7 @@ class _Debts:
 
 
 def forgetting_of(core: Core, rules: Sequence[Rule]) -> Forgetting:
-    """What finds the calls that the statements of a core need."""
+    """Return the object that finds the calls which the statements of a core need."""
     fields = {
         tool.name: frozenset([one.name for one in (*tool.arguments, *tool.answers)])
         for tool in core.tools

@@ -66,16 +66,16 @@ class CheckedProof:
 
 
 def check_proof(data: bytes, core: Core, plan: Callable[[], Plan] | None = None) -> CheckedProof:
-    """Return what a proof proves about a core, or about an artifact.
+    """Check a proof about a core, or about an artifact, and return its question and statements.
 
     Args:
         plan: makes the automaton of the artifact, for a proof that uses it.
 
     Raises:
-        Rejected: B1xx the bytes are no canonical JSON; T101 another form; T102 the question is
-            wrong, or no proof can be about it; T103 the proof is of another core; T104 an argument
-            is missing, or there is another one; T105 a step does not hold; D102 another schema;
-            D201 a limit.
+        Rejected: B1xx the bytes are no canonical JSON.  D102 the schema is unknown.  D201 a limit
+            is exceeded.  T101 the file has another form.  T102 no proof can be about the question.
+            T103 the proof is about another core.  T104 the arguments are not those of the question.
+            T105 a step does not hold.
     """
     ensure(len(data) <= MAX_BYTES, Code.LIMIT, "", f"{MAX_BYTES} bytes", len(data))
     value = decode(data, "")

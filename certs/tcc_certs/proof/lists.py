@@ -38,7 +38,7 @@ Claim: TypeAlias = "Exists | ForAll"
 
 
 def claim_of(literal: Ground) -> Claim:
-    """Return what a literal claims of the elements of a list.
+    """Return the claim of a literal about the elements of a list.
 
     Raises:
         Wrong: it is about no list, or its conditions have sources.
@@ -89,7 +89,7 @@ def _joined(conditions: tuple[Ground, ...]) -> Ground:
 
 
 def listed(scene: Scene, literal: Ground, other: Ground) -> Formula:
-    """What a literal about the elements of a list says of another one about the same list.
+    """Return the formula that relates two literals about the elements of one list.
 
     Raises:
         Wrong: nothing.
@@ -141,7 +141,7 @@ def _values(conditions: Collection[Ground]) -> list[State]:
 
 
 def _instance(scene: Scene, one: Exists, two: ForAll, first: Formula, second: Formula) -> Formula:
-    """What holds of an element that exists because of one claim, and so has those of the other."""
+    """Relate a claim that an element exists to a claim about all elements of the same list."""
     for part in two.conditions:
         refuted = _negated(part) in one.conditions
         if refuted or any(

@@ -211,9 +211,9 @@ def fact_at_most(variable: Variable, most: Any) -> Fact:
 
 
 def total_before(scene: Scene, variable: Variable, statement: int) -> Any | None:
-    """The most calls that `limit depth` lets a count have; None: it is no such statement.
+    """Return the bound of `limit depth` for a count; None if the statement is another one.
 
-    A total counts every call that may have had an effect, and so at least those of a count.
+    `limit depth` counts every call that may have had an effect, so no count exceeds it.
     """
     match variable:
         case ("value", ("counted", limit, (_, view))):

@@ -412,7 +412,7 @@ def scoped(scene: Scene, literal: Ground) -> Formula:
 
 
 def nested(scene: Scene, literal: Ground, other: Ground) -> Formula:
-    """A path or URL is under all scopes around one of its scopes, and under no separate one."""
+    """Relate two `under` literals of one term: nested scopes imply, separate scopes exclude."""
     match literal, other:
         case (
             ("under" | "outside", term, ("const", one)),

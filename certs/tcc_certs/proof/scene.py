@@ -109,7 +109,7 @@ class Actor:
 
 
 class _Shared(NamedTuple):
-    """What all scenes of a policy share."""
+    """Tables that all scenes of a policy share."""
 
     rules: dict[int, Rule]
     tools: list[str]

@@ -464,7 +464,7 @@ class EntryReader:
             )
         self._constants: frozenset[State] = frozenset(due)
         self._states: dict[str, State] = {}  # by the first half of the digest
-        self._refs: dict[str, ref[Digested]] = {}  # those that are forgotten
+        self._refs: dict[str, ref[Digested]] = {}  # digests of forgotten values
         self._next_sweep = _FIRST_SWEEP
         self._digests: dict[State, str] = {}  # the first half, of values that the ledger shows
         self._whole: dict[str, str] = {}  # the digests of constants by their first halves

@@ -357,7 +357,8 @@ def _asking(
     """Return the roles of the person at the client, and who is told of questions.
 
     Raises:
-        click.UsageError: no statement asks this role, or nobody; or the receiver is none.
+        click.UsageError: no `ask` statement names the role; the grammar has no `ask` statement; or
+            the receiver is neither a URL nor a command.
     """
     asked = sorted({one.who for one in artifact.core.statements if isinstance(one, Ask)})
     known = ", ".join(map(repr, asked)) or "none"

@@ -61,7 +61,7 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Derive every record of LEDGER again, and report what the run or the session has proved.
+    """Derive every record of LEDGER again, and report the claim of the run or session.
 
     A ledger of several files is named by its first file: LEDGER.1, LEDGER.2 and so on beside it are
     read, too. Or name all of them, in their order.

@@ -118,7 +118,7 @@ async def made(
 
 
 def pending_text(question: Pending) -> str:
-    """Return what a model reads about a call that waits for a person."""
+    """Return the text for a model about a call that waits for a person."""
     return f"Not called. {question}."
 
 

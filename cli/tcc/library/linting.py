@@ -255,7 +255,7 @@ class _Linting:
     def _sessions(
         self, front: Frontend, artifact: Artifact, dead: Sequence[str]
     ) -> list[LintFinding]:
-        """TCC704 and TCC746 of sessions, if the engine is asked at all."""
+        """Return TCC704 and TCC746 about sessions; nothing if the options have no engine."""
         if self._options.answers is None:
             self.skipped.append(("TCC704", "the engine was not asked"))
             return []

@@ -204,9 +204,9 @@ class Desk:
         """Record the verdict of a principal.
 
         Raises:
-            NoVerdict: 403: its token does not have the role, it asked itself, or nobody knows who
-                asked; 404: no question has the id; 409: the question has a verdict; 410: it has
-                expired; 503: the ledger cannot be written now.
+            NoVerdict: 403: the token lacks the role, the principal made the call, or the gate does
+                not know who made it.  404: no question has the id.  409: the question has a
+                verdict.  410: the question has expired.  503: the ledger is not writable now.
         """
         scopes = scopes_of(principal)
         if not scopes:

@@ -29,12 +29,12 @@ _OURS: Final = re.compile(_STATE + "([0-9a-f]{32}):([0-9a-f]{32})")
 
 
 def _nobody(_: Pending) -> None:
-    """Tell nobody of a question."""
+    """Ignore a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """Who is asked, and who is told of a question.
+    """The receivers of questions: the person at the client, and a callback.
 
     Attributes:
         roles: of the person at the client.
@@ -52,7 +52,7 @@ NOBODY: Final = Asking()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a person at a client said about a question."""
+    """A verdict of the person at a client."""
 
     question: str
     verdict: Verdict
