@@ -204,6 +204,8 @@ TEXTS: Mapping[Code, str] = {
     "expired, denied or for another call.",
     Code.SESSION_CONTINUES: "A file of the ledger is missing, cut, doubled, of another session "
     "or in another place.",
+    Code.SESSION_CARRIED: "The policy changed in the session, and earlier records lack something "
+    "that the new artifact needs: a call, a value of an argument, a time.",
     Code.SESSION_PLANS: "A call was made although no plan continues with it.",
     Code.SESSION_STATEMENT: "A call was made that a statement refuses.",
     Code.SESSION_POSITIONS: "A call was made after which the session may hold more than 64 "

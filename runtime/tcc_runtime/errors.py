@@ -198,6 +198,10 @@ class SessionEnded(ResumeError):
     """The session of the ledger has ended."""
 
 
+class NotCarried(ResumeError):
+    """A session whose records lack something that another artifact needs."""
+
+
 class GivenOtherwise(ResumeError):
     """A session that was given something else when it began."""
 

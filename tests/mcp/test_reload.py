@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from tests.mcp.speaking import GRAMMAR, SERVERS, tcc
 from tests.mcp.test_http import PASSES, Web
 
 STRICT = GRAMMAR.replace('version "1"', 'version "2"') + "limit count(run_tests) <= 1\n"
+
+LIST = {"jsonrpc": "2.0", "id": "l", "method": "tools/list"}
 
 
 def put(path: Path, text: str) -> None:
@@ -63,3 +66,26 @@ def test_reload_is_for_a_store_and_one_server(options: tuple[str, ...], tmp_path
     found = tcc("gate", path, "--reload", *options, *command, cwd=tmp_path)
     assert found.returncode == 2
     assert "--reload is for --store, and for one server" in found.stderr
+
+
+def test_now_open_sessions_go_on_under_the_new_artifact(tmp_path: Path) -> None:
+    path = tmp_path / "cases.tcca"
+    put(path, GRAMMAR)
+    web = Web(tmp_path, path, "--reload=now")
+    try:
+        old = web.greet()
+        assert runs(web, old) == ""
+        put(path, STRICT)
+        time.sleep(1.1)  # the gate looks once a second
+        assert runs(web, old) == "R202"  # the call that was made counts
+        untouched = web.greet()
+        put(path, GRAMMAR + "plan = open_case any*\n")
+        time.sleep(1.1)
+        assert web.ask(LIST, untouched)[0] == 200
+        assert web.ask(LIST, old)[0] == 404  # no plan begins with its call
+        assert web.ask(LIST, old)[0] == 404
+    finally:
+        code, said = web.stop()
+    assert code == 0 and "Traceback" not in said, said
+    assert said.count("all sessions have the artifact") == 2, said
+    assert said.count("cannot go on under the new artifact: line 2: call: S218") == 1, said

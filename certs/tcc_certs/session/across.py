@@ -155,6 +155,13 @@ class DrawRecords:
         self._check(draws, listed if isinstance(listed, list) else [])
         self.drawn += 1
 
+    def carry(self, record: Record) -> None:
+        """Keep the account and the time of a call that another artifact decided."""
+        found = record.get("across")
+        if isinstance(found, dict):
+            self.account, self._last_ms = str(found["account"]), int(str(found["at_ms"]))
+            self.drawn += 1
+
     def _check(self, draws: Sequence[AcrossDraw], listed: Sequence[Json]) -> None:
         place = "across.draws"
         expected = f"{len(draws)} draws"

@@ -394,6 +394,91 @@ def listed_text(values: Sequence[str], state: State) -> str:
     return next((text for text in values if text and constant(text) == state), "*")
 
 
+# Entries of another artifact.
+
+
+class Unfit(Exception):
+    """An entry lacks something that another artifact needs; the text is the name of the field."""
+
+
+def fitted_arguments(
+    due: Mapping[str, Form], had: Mapping[str, Form], found: Mapping[str, Json]
+) -> dict[str, Json]:
+    """The entries that an artifact needs of arguments, made of those that another one needed.
+
+    Args:
+        due: the forms of the artifact; had: those of the other one, by which `found` was written.
+
+    Raises:
+        Unfit: `found` does not have all that is needed.
+    """
+    return {name: _fitted(due[name], had[name], found[name]) for name in found if name in due}
+
+
+def fitted_answers(
+    due: Mapping[str, Form], had: Mapping[str, Form], found: Mapping[str, Json]
+) -> dict[str, Json]:
+    """As :func:`fitted_arguments`, of answers; one of which too little is recorded is unknown."""
+    fitted: dict[str, Json] = {}
+    for name, form in due.items():
+        if name in had and name not in found:
+            continue  # it is absent
+        try:
+            if name not in had:
+                raise Unfit(name)
+            fitted[name] = _fitted(form, had[name], found[name])
+        except Unfit:
+            fitted[name] = dict(_UNKNOWN)
+    return fitted
+
+
+def _fitted(due: Form, had: Form, found: Json) -> Entry:
+    """The members of an entry that a form needs."""
+    structure = isinstance(due.type, ListType | RecordType | UnionType)
+    alike = due.type == had.type if structure else type(due.type) is type(had.type)
+    if not isinstance(found, dict) or not alike or due.values != had.values:
+        raise Unfit(due.name)
+    if due.type is None or found == _UNKNOWN:
+        return found
+    names = ["digest"] * due.digest + ["value"] * due.value
+    names += ["type"] * (due.value or isinstance(due.type, UnionType))
+    if not found.keys() >= set(names):
+        raise Unfit(due.name)
+    entry = {name: found[name] for name in names}
+    marked: Sequence[tuple[str, Sequence[Test], Sequence[Test]]] = (
+        ("like", due.patterns, had.patterns), ("under", due.scopes, had.scopes),
+    )  # fmt: skip
+    for name, wanted, known in marked:
+        if not set(wanted) <= set(known):
+            raise Unfit(due.name)
+        if wanted:
+            marks = dict(zip(known, str(found[name]), strict=True))
+            entry[name] = "".join([marks[test] for test in wanted])
+    if due.of is None and due.members is None and not due.size:
+        return entry
+    inside = found.get("of", found.get("size"))
+    if inside is None:
+        if not (had.of or had.members or had.size):
+            raise Unfit(due.name)
+        return entry  # it is null
+    if due.size:
+        entry["size"] = len(inside) if isinstance(inside, list) else inside
+    elif due.of is not None and had.of is not None and isinstance(inside, list):
+        entry["of"] = [_fitted(due.of, had.of, one) for one in inside]
+    elif due.members is not None and isinstance(inside, dict):
+        known_members = {one.name: one for one in had.members or ()}
+        if not {one.name for one in due.members} <= known_members.keys():
+            raise Unfit(due.name)
+        entry["of"] = {
+            one.name: _fitted(one, known_members[one.name], inside[one.name])
+            for one in due.members
+            if one.name in inside
+        }
+    else:
+        raise Unfit(due.name)
+    return entry
+
+
 # Reading.
 
 

@@ -319,13 +319,18 @@ class SessionHeader:
 
 
 def read_header(
-    record: Record, artifact: CheckedArtifact, key: bytes | None, findings: Findings
+    record: Record,
+    artifact: CheckedArtifact,
+    key: bytes | None,
+    findings: Findings,
+    first: Record | None = None,
 ) -> SessionHeader:
     """The header of a session of this artifact.
 
     Args:
         record: its members have their form.
         key: of the digests; None: it is not known.
+        first: the first record of the ledger, which names the session; None: `record` is.
 
     Raises:
         Rejected: D102: another schema. L202: another artifact. S101: a field that is shown is
@@ -333,7 +338,7 @@ def read_header(
     """
     schema = text(record, "schema")
     ensure(schema == SCHEMA, Code.UNKNOWN_VERSION, "schema", SCHEMA, schema)
-    _compare(record, "session_id", session_id(record), findings)
+    _compare(record, "session_id", session_id(record if first is None else first), findings)
     digest, found = artifact.file.digest.hex(), text(record, "artifact")
     ensure(found == digest, Code.LEDGER_ARTIFACT, "artifact", digest, found)
     manifest, core = artifact.file.manifest, artifact.core
@@ -351,7 +356,7 @@ def read_header(
     return SessionHeader(
         name=text(record, "session_id"),
         started_ms=size(record, "started_ms"),
-        shown=_shown(record["arguments"], core),
+        shown=shown_of(record, core),
         key=key,
         shadow="shadow" in record,
         given=given if isinstance(given, dict) else {},
@@ -374,7 +379,13 @@ def _compare(record: Record, name: str, expected: Json, findings: Findings) -> N
         findings.add(_CODES.get(name, Code.SESSION_HEADER), 1, name, expected, record[name])
 
 
-def _shown(arguments: Json, core: Core) -> frozenset[tuple[str, str]]:
+def shown_of(record: Record, core: Core) -> frozenset[tuple[str, str]]:
+    """The fields whose values a header shows, as pairs of a tool and a field.
+
+    Raises:
+        Rejected: S101: the core has no such open field, or the names are not increasing.
+    """
+    arguments = record["arguments"]
     names = arguments["show"] if isinstance(arguments, dict) else ()
     listed = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     known = {

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
+from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.policy.core import Core, Tool
@@ -157,6 +158,8 @@ class ReplayedSession:
         keys: the idempotency keys of the calls that do not follow from the session's key, as
             numbers: these take half of the memory of texts.
         last_ms: the time of the last record that has one.
+        carries: whether the records are those of calls that another artifact decided: they are
+            followed, and not decided again (:mod:`tcc_certs.session.carried`).
     """
 
     def __init__(
@@ -185,7 +188,7 @@ class ReplayedSession:
         self._limits = limits_across(core, statements.policy.rules)
         self.tally = Tally()
         self.open: dict[int, tuple[Offer, int]] = {}
-        self.ended = self.abandoned = False
+        self.ended = self.abandoned = self.carries = False
         self.last_ms = header.started_ms
         self._unknown: dict[int, Offer] = {}
         self._call_keys = None if header.key is None else CallKeys(header.key, header.name)
@@ -209,6 +212,21 @@ class ReplayedSession:
             raise Rejected(Code.LEDGER_ORDER, "kind", "one session record, the first", kind)
         _KINDS[kind](self, record, line)
 
+    def passed_over(self, kind: str, record: Record) -> None:
+        """Count a record under another artifact that has no effect under this one."""
+        tally = self.tally
+        if kind == "refusal":
+            tally.refusals += 1
+            tally.shadowed += "made" in record
+        elif kind == "ask":
+            tally.asked += 1
+            self._questions.add(int(text(record, "id"), 16))
+        elif kind == "approval":
+            tally.approved += record["verdict"] == "approved"
+            tally.denied += record["verdict"] == "denied"
+        if "at_ms" in record:
+            self.last_ms = max(self.last_ms, size(record, "at_ms"))
+
     # Calls.
 
     def call(self, record: Any, line: int) -> None:
@@ -217,24 +235,50 @@ class ReplayedSession:
         if record["seq"] != seq:
             self.findings.add(Code.SESSION_SEQ, line, "seq", seq, record["seq"])
         offer, arguments = self._call(record)
-        if self.open:
-            self._check_together(offer.tool, line)
-        states = self.course.states()
-        if record["states"] != states:
-            self.findings.add(Code.SESSION_STATES, line, "states", states, record["states"])
+        if not self.carries:
+            self._check_place(offer, record, line)
         self._check_names(record, seq, line)
         now = self._time(record, needed=self.timed)
         tool = self.core.tools[offer.tool].name
         call = self.course.call(tool, arguments, now)
+        if self.carries:
+            self._follow(call, offer, record)
+        else:
+            self._allow(call, offer, record, line)
+        self.tally.calls += 1
+        self.open[seq] = offer, line
+
+    def _follow(self, call: Call, offer: Offer, record: Record) -> None:
+        """Add a call that another artifact decided.
+
+        Raises:
+            Rejected: S218: no plan continues with it; or too many positions would be held.
+        """
+        code = self.machine.look(self.course.held, offer).code
+        if code is not None:
+            code, expected = _NOT_ALLOWED[code]
+            found = f"{offer.text}: {code}"
+            raise Rejected(Code.SESSION_CARRIED, "call", expected, found)
+        self.across.carry(record)
+        self.course.begin(call, offer)
+
+    def _check_place(self, offer: Offer, record: Record, line: int) -> None:
+        """A call may begin beside those under way, from the states of its record."""
+        if self.open:
+            self._check_together(offer.tool, line)
+        states: Json = [*self.course.states()]
+        if record["states"] != states:
+            self.findings.add(Code.SESSION_STATES, line, "states", states, record["states"])
+
+    def _allow(self, call: Call, offer: Offer, record: Record, line: int) -> None:
+        """Decide a call, and add it."""
         asks = self._decide(call, offer)
         if asks or "approvals" in record:
-            self._approve(record, tool, asks, seq)
+            self._approve(record, call.tool, asks, self.tally.calls + 1)
         self.makers.call(offer.tool, record, line)
         draws = self.course.draws(call)
         if self._limits or "across" in record:
             self.across.call(self._drawn(call, draws), record)
-        self.tally.calls += 1
-        self.open[seq] = offer, line
         self.course.begin(call, offer, draws)
 
     def _call(self, record: Any) -> tuple[Offer, dict[str, State]]:
@@ -366,7 +410,7 @@ class ReplayedSession:
         self._time(record, needed=self.timed or "who" in record)
         outcome = text(record, "outcome")
         tool = self.core.tools[offer.tool]
-        answers = self._answers(offer, tool, record, outcome, whole=True)
+        answers = self._answers(offer, tool, record, outcome, whole=not self.carries)
         answered = _answered(record, tool, outcome)
         self.course.resolve(seq, _OUTCOMES[outcome, answered], answers)
         del self._unknown[seq]

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
@@ -30,6 +30,7 @@ from tcc_certs.policy.kept import kept_policy_of
 from tcc_certs.policy.uses import Uses
 from tcc_certs.replay.findings import DECLINED, INVALID, VALID, Finding, Findings
 from tcc_certs.session import records
+from tcc_certs.session.carried import OF_ARTIFACT, Carrier, Reading
 from tcc_certs.session.machine import SessionMachine
 from tcc_certs.session.replay import ReplayedSession, Statements, Tally
 from tcc_certs.values.canonical import RecordMacs
@@ -54,7 +55,8 @@ class SessionValidation:
         verdict: 0 valid, 1 invalid, 2 declined or incomplete.
         claim_type: ``Conformant``, ``ConformantPrefix`` or ``NoClaim``.
         asserted: what the ledger says and cannot prove.
-        checked: how many calls, outcomes and refusals there are, and of which kinds.
+        checked: how many calls, outcomes and refusals there are, and of which kinds; how many
+            artifacts decided one after the other, if there are several.
         findings: in the order of the lines, at most 100.
         head: the chain's head after the verified prefix of the last file, hex.
         summary: the result in plain words.
@@ -97,6 +99,7 @@ def validate(
     artifact: bytes | CheckedArtifact,
     *,
     more: Sequence[Ledger] = (),
+    others: Sequence[bytes | CheckedArtifact] = (),
     pin: str | None = None,
     key: bytes | None = None,
     tell: Tell | None = None,
@@ -105,9 +108,12 @@ def validate(
 
     Args:
         ledger: the whole file, or chunks of it.
+        artifact: that decided the calls of the session.
         more: the files that continue the ledger, in their order.  If one is missing or in another
-            place, all are read once more to say so.
-        pin: the digest that the artifact must have, hex.
+            place, all are read once more to say so; the earlier ones also where a file has
+            another artifact.
+        others: if files of the ledger have other artifacts, these; `artifact` is one of all.
+        pin: the digest that the artifact must have, hex; with `others`, that of the last file.
         key: 32 bytes, of the session; with it digests, idempotency keys and MACs are derived.
         tell: called with each record that passes, and the session after it.
 
@@ -116,26 +122,97 @@ def validate(
     """
     findings = Findings()
     try:
-        checked = _checked(artifact, pin)
+        known = [_checked(artifact, None if others else pin)]
+        known += [_checked(one, None) for one in others]
     except Rejected as refusal:
         findings.refuse(refusal, 0)
         return conclude(findings, None, FIRST_HEAD)
-    replay = SessionReplay(checked, machine_of(checked), key)
     files, lines, head = (ledger, *more), list[int](), FIRST_HEAD
+    replay = ledger_replay(files, known, key)
+    artifacts = 1
     try:
         for number, file in enumerate(files, 1):
-            reader = LedgerReader((file,) if isinstance(file, bytes) else file)
+            before_it, replay = replay, replay_of(replay, files, number, known, key)
+            artifacts += replay is not before_it
+            reader = LedgerReader(_chunks(file))
             before = replay.line
             try:
                 _read(replay, reader, tell, last=number == len(files))
             finally:
                 head = reader.head
                 lines.append(replay.line - before)
+        if others and pin is not None:
+            ensure(replay.digest == pin, Code.PIN, "artifact", pin, replay.digest)
     except Rejected as refusal:
         if refusal.code is Code.SESSION_CONTINUES and refusal.path == "continues":
             refusal = _misplaced(files, len(lines), refusal)
         replay.findings.refuse(refusal, replay.line)
-    return conclude(replay.findings, replay.session, head, lines)
+    found = conclude(replay.findings, replay.session, head, lines)
+    if artifacts == 1:
+        return found
+    return replace(found, checked={**found.checked, "artifacts": artifacts})
+
+
+def ledger_replay(
+    files: Sequence[Ledger], artifacts: Sequence[CheckedArtifact], key: bytes | None
+) -> SessionReplay:
+    """The replay that reads the first file of a ledger.
+
+    Args:
+        artifacts: those of all files; if the first file names none of them, the first.
+        key: of the session, if it is known.
+    """
+    named = _named_in(files[0])
+    found = next((one for one in artifacts if one.file.digest.hex() == named), artifacts[0])
+    return SessionReplay(found, machine_of(found), key)
+
+
+def replay_of(
+    replay: SessionReplay,
+    files: Sequence[Ledger],
+    number: int,
+    artifacts: Sequence[CheckedArtifact],
+    key: bytes | None,
+) -> SessionReplay:
+    """The replay that reads a file: the one of the file before, unless this has another artifact.
+
+    Args:
+        replay: has read the files before, and was told of the last roll.
+        number: of the file, from 1.
+
+    Raises:
+        Rejected: S218: the session does not fit the other artifact.
+    """
+    named = _named_in(files[number - 1]) if number > 1 and len(artifacts) > 1 else None
+    by_digest = {one.file.digest.hex(): one for one in artifacts}
+    if named is None or named == replay.digest or named not in by_digest:
+        return replay
+    target = next(LedgerReader(_chunks(files[number - 1])).lines()).record
+    found = by_digest[named]
+    readings = {
+        digest: Reading(machine_of(one), statements_of(one).uses)
+        for digest, one in by_digest.items()
+    }
+    next_one = SessionReplay(found, machine_of(found), key, target=target, earlier=readings.get)
+    next_one.follow(files[: number - 1])
+    # What is wrong with earlier records is known from their own replay; the rest is the header's.
+    known, line = replay.findings.items, replay.line + 1
+    more = [one for one in next_one.findings.items if one not in known]
+    next_one.findings.items[:] = [*known, *[replace(one, line=line) for one in more]]
+    return next_one
+
+
+def _chunks(file: Ledger) -> Iterable[bytes]:
+    return (file,) if isinstance(file, bytes) else file
+
+
+def _named_in(file: Ledger) -> str | None:
+    """The artifact that the first record of a file names; None: it is no such record."""
+    with suppress(Rejected, StopIteration):
+        record = next(LedgerReader(_chunks(file)).lines()).record
+        found = record.get("artifact")
+        return found if isinstance(found, str) else None
+    return None
 
 
 def _misplaced(files: Sequence[Ledger], number: int, refusal: Rejected) -> Rejected:
@@ -145,7 +222,7 @@ def _misplaced(files: Sequence[Ledger], number: int, refusal: Rejected) -> Rejec
         number: of the file, from 1.
     """
     for other, file in enumerate(files, 1):
-        reader = LedgerReader((file,) if isinstance(file, bytes) else file)
+        reader = LedgerReader(_chunks(file))
         with suppress(Rejected):
             for _ in reader.lines():
                 pass
@@ -201,6 +278,9 @@ class SessionReplay:
 
     Args:
         statements: decides statements; None: the definition.
+        target: the header from which on this artifact decides, if earlier files have another one.
+            Their records are carried (:mod:`tcc_certs.session.carried`): they are not decided.
+        earlier: returns an artifact of earlier files by its digest, hex; None: it is not known.
 
     Attributes:
         findings: what does not follow, so far.
@@ -215,6 +295,9 @@ class SessionReplay:
         machine: SessionMachine,
         key: bytes | None,
         statements: Statements | None = None,
+        *,
+        target: Record | None = None,
+        earlier: Callable[[str], Reading | None] = lambda _: None,
     ) -> None:
         self.findings = Findings()
         self.session: ReplayedSession | None = None
@@ -225,6 +308,13 @@ class SessionReplay:
         self._mac = None if key is None else RecordMacs(key)
         self._first: Record = {}
         self._roll: str | None = None  # the hash of the roll before the next file, hex
+        self._target, self._earlier = target, earlier
+        self._carrier: Carrier | None = None
+
+    @property
+    def digest(self) -> str:
+        """The digest of the artifact, hex."""
+        return self._artifact.file.digest.hex()
 
     def roll(self, head: bytes) -> None:
         """The ledger continues in another file.
@@ -233,6 +323,21 @@ class SessionReplay:
             head: the hash of the last record, which is a `roll`.
         """
         self.rolled, self._roll = False, head.hex()
+
+    def follow(self, files: Iterable[Ledger]) -> None:
+        """Read the files before the next one; the last of them may lack its `roll`.
+
+        Raises:
+            Rejected: what ends the replay.
+        """
+        for file in files:
+            reader = LedgerReader(_chunks(file))
+            for line in reader.unverified():
+                previous = reader.head
+                body = reader.body(line)
+                self.step(Line(reader, line, previous, body), previous, body)
+            if self.rolled:
+                self.roll(reader.head)
 
     def step(self, record: Record, previous: bytes, body: bytes | None = None) -> Record:
         """Continue with a record.
@@ -243,7 +348,8 @@ class SessionReplay:
             body: its canonical bytes without the link, if the caller has them.
 
         Returns:
-            the record.
+            the record; one that is carried as this artifact would have it, and empty if it has no
+            effect.
 
         Raises:
             Rejected: what ends the replay.  L101: the line is not canonical.
@@ -251,17 +357,15 @@ class SessionReplay:
         plain = records.plain_record(body) if body is not None else None
         if plain is not None:
             record, rest = plain
-            self.next(record, str(record["kind"]), previous, body, rest)
-            return record
+            return self.next(record, str(record["kind"]), previous, body, rest)
         if isinstance(record, Line):
             record = record.record
-        self.next(record, "", previous, body, None)
-        return record
+        return self.next(record, "", previous, body, None)
 
     def next(
         self, record: Record, kind: str, previous: bytes, body: bytes | None, rest: bytes | None
-    ) -> None:
-        """Continue with a record.
+    ) -> Record:
+        """Continue with a record; return what :meth:`step` does.
 
         Args:
             kind: of a record whose members have their form; empty: they are checked here.
@@ -285,31 +389,88 @@ class SessionReplay:
             raise Rejected(Code.LEDGER_ORDER, "kind", expected, record.get("kind"))
         kind = kind or records.check_record(record, self.line)
         if self.session is None:
-            header = records.read_header(record, self._artifact, self._key, self.findings)
-            self._check_mac(record, previous, body, rest)
-            self._first = record
-            self.session = ReplayedSession(self._machine, self._statements, header, self.findings)
-            ensure(
-                "continues" not in record, Code.SESSION_CONTINUES, "continues",
-                "the first file of the ledger", record.get("continues"),
-            )  # fmt: skip
-            return
+            return self._begin(record, lambda: self._check_mac(record, previous, body, rest))
         if self._mac is not None:
             self._check_mac(record, previous, body, rest)
         if self._roll is not None:
             self._continue(record, self._roll)
-        elif kind == "roll":
+            return record
+        if kind == "roll":
             self.rolled = True
-        else:
+        elif self._carrier is None:
             self.session.step(kind, record, self.line)
+        else:
+            return self._carry(self.session, self._carrier, kind, record)
+        return record
+
+    def _begin(self, record: Record, check_mac: Callable[[], None]) -> Record:
+        """The first record of the first file."""
+        header, target = record, self._target
+        if target is not None:
+            reading = Reading(self._machine, self._statements.uses)
+            expected = "a session without a parent"
+            ensure("parent" not in record, Code.SESSION_CARRIED, "parent", expected, "a parent")
+            self._carrier = Carrier(reading, records.shown_of(record, self._machine.core))
+            self._use(self._carrier, record)
+            header = {name: value for name, value in target.items() if name != "given"}
+            if reading.uses.given:
+                header["given"] = self._carrier.given(record.get("given"))
+        found = records.read_header(header, self._artifact, self._key, self.findings, record)
+        check_mac()
+        self._first = record
+        self.session = ReplayedSession(self._machine, self._statements, found, self.findings)
+        self.session.carries = self._carrier is not None
+        ensure(
+            "continues" not in record, Code.SESSION_CONTINUES, "continues",
+            "the first file of the ledger", record.get("continues"),
+        )  # fmt: skip
+        return header
+
+    def _use(self, carrier: Carrier, header: Record) -> None:
+        """The next records are those of the artifact of a header.
+
+        Raises:
+            Rejected: L202: it is not known.
+        """
+        digest = text(header, "artifact")
+        had = self._earlier(digest)
+        if had is None:
+            expected = "an artifact that is given for this ledger"
+            raise Rejected(Code.LEDGER_ARTIFACT, "artifact", expected, digest)
+        carrier.use(had)
+
+    def _carry(
+        self, session: ReplayedSession, carrier: Carrier, kind: str, record: Record
+    ) -> Record:
+        """Follow a record of a file under another artifact.
+
+        Raises:
+            Rejected: S218: the session does not fit this artifact.
+        """
+        try:
+            found = carrier.record(kind, record)
+            if found is None:
+                session.passed_over(kind, record)
+                return {"kind": "", "at_ms": record.get("at_ms")}
+            session.step(kind, found, self.line)
+            return found
+        except Rejected as refusal:
+            if refusal.code is Code.SESSION_CARRIED:
+                raise
+            expected = f"{refusal.expected} ({refusal.code.value})"
+            raise Rejected(Code.SESSION_CARRIED, refusal.path, expected, refusal.found) from refusal
 
     def _continue(self, record: Record, head: str) -> None:
         """The first record of the next file is that of the first file, with the hash of `roll`.
 
+        If it names another artifact, it has the members of that one.
+
         Raises:
-            Rejected: S217.
+            Rejected: S217; L202: an artifact is not known.
         """
-        own = (records.MAC, "continues")
+        own = [records.MAC, "continues"]
+        if self._carrier is not None and record["artifact"] != self._first["artifact"]:
+            own += OF_ARTIFACT
         first, again = [
             {name: value for name, value in one.items() if name not in own}
             for one in (self._first, record)
@@ -320,6 +481,14 @@ class SessionReplay:
         continues = record.get("continues")
         ensure(continues == head, Code.SESSION_CONTINUES, "continues", head, continues)
         self._roll = None
+        if self._carrier is None or self.session is None:
+            return
+        if self._target is not None and continues == self._target["continues"]:
+            under_way = list(self.session.open)
+            ensure(not under_way, Code.LEDGER_ORDER, "kind", "no call under way", under_way)
+            self.session.carries, self._carrier, self._first = False, None, record
+        else:
+            self._use(self._carrier, record)
 
     def _check_mac(
         self, record: Record, previous: bytes, body: bytes | None, rest: bytes | None

@@ -42,11 +42,11 @@ def run(arguments: Namespace) -> VerbResult:
     """
     files = [arguments.ledger, *arguments.more] if arguments.more else files_of(arguments.ledger)
     ledger, *more = [LedgerInput(regular(file)) for file in files]
-    artifact = regular(arguments.artifact).read_bytes()
+    artifact, *others = [regular(file).read_bytes() for file in arguments.artifact]
     key, above = octets(arguments.key), (arguments.parent, arguments.parent_artifact)
     if any(above):
-        if key is None or not all(above):
-            line = "DECLINED: --parent, --parent-artifact and --key go together"
+        if key is None or not all(above) or others:
+            line = "DECLINED: --parent, --parent-artifact and --key go together, with one artifact"
             document: dict[str, Json] = {"verdict": "DECLINED", "summary": line}
             return VerbResult(exit_code=2, lines=[line], document=document)
         from tcc_certs.session.delegation import validate_delegated
@@ -65,7 +65,7 @@ def run(arguments: Namespace) -> VerbResult:
     else:
         from tcc_certs.session import validate
 
-        found = validate(ledger, artifact, more=more, pin=arguments.pin, key=key)
+        found = validate(ledger, artifact, more=more, others=others, pin=arguments.pin, key=key)
     lines = [
         *validation_lines(found),
         *(f"asserted: {text}" for text in found.asserted),

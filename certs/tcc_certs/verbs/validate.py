@@ -63,7 +63,10 @@ def add(parser: ArgumentParser) -> None:
         nargs="*",
         help="of a session: the files that continue it, in order (else LEDGER.1, LEDGER.2 ..)",
     )
-    parser.add_argument("--artifact", type=Path, required=True, help="the artifact that was run")
+    parser.add_argument(
+        "--artifact", type=Path, required=True, action="append",
+        help="the artifact that was run; repeatable, if the policy of a session changed",
+    )  # fmt: skip
     parser.add_argument("--pin", type=_digest, metavar="HEX64", help="digest of that artifact")
     parser.add_argument(
         "--seed", type=_digest, metavar="HEX64", help="the seed, where the ledger withholds it"
@@ -100,8 +103,8 @@ def run(arguments: Namespace) -> VerbResult:
     if stray:
         options = [f"--{name.replace('_', '-')}" for name in stray]
         return _misused(options, "a session" if session else "a run")
-    if arguments.more and not session:
-        return _misused(["more files"], "a run")
+    if (arguments.more or len(arguments.artifact) > 1) and not session:
+        return _misused(["more files or artifacts"], "a run")
     if session:
         from tcc_certs.verbs.session import run as run_session
 
@@ -110,7 +113,7 @@ def run(arguments: Namespace) -> VerbResult:
 
     found = validate(
         LedgerInput(regular(arguments.ledger)),
-        regular(arguments.artifact).read_bytes(),
+        regular(arguments.artifact[0]).read_bytes(),
         pin=arguments.pin,
         seed=octets(arguments.seed),
         opening_salt=octets(arguments.opening_salt),

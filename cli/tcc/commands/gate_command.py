@@ -82,7 +82,17 @@ def _address(
     return host, int(port)
 
 
-@click.command("gate", cls=options.WithServer)
+class _GateCommand(options.WithServer):
+    """A command whose option ``--reload`` may stand without a value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read ``--reload`` as ``--reload=new``; it never takes the next argument as its value."""
+        end = args.index("--") if "--" in args else len(args)
+        whole = ["--reload=new" if one == "--reload" else one for one in args[:end]]
+        return super().parse_args(ctx, whole + args[end:])
+
+
+@click.command("gate", cls=_GateCommand)
 @options.served_argument
 @click.option(
     "--ledger",
@@ -164,8 +174,9 @@ def _address(
 )
 @click.option(
     "--reload",
-    is_flag=True,
-    help="take another artifact that replaces ARTIFACT, for new sessions; open ones keep theirs",
+    type=click.Choice(("new", "now")),
+    help="take another artifact that replaces ARTIFACT; for new sessions, or now for all "
+    "(--reload alone is --reload=new)",
 )
 @options.input_option(
     "--account",
@@ -320,8 +331,9 @@ def command(
     told: tuple[str, ...] = given["told"]
     if web is not None and store is not None:
         look = Replaced(artifact, signature) if reloads else None
-        served = opened, store, kind, how, show, renew, given["durable"], told, account, roll, look
-        ctx.exit(_served(web, *served))
+        reloaded = look, reloads == "now"
+        served = opened, store, kind, how, show, renew, given["durable"], told, account, roll
+        ctx.exit(_served(web, *served, *reloaded))
     shown = () if show is None else tuple(part.strip() for part in show.split(","))
     durable = given["durable"]
     if kind == "new" and _bounds(opened) and not shadow:
@@ -342,7 +354,7 @@ def command(
             )  # fmt: skip
         sessions = Sessions(
             opened, store, durable, show=shown, renew_ms=renew, wait=False, shadow=shadow,
-            account=account, roll_bytes=roll, reload=reloads,
+            account=account, roll_bytes=roll, reload=bool(reloads), moves=reloads == "now",
         )  # fmt: skip
         if kind == "principal":
             return sessions.open(values, local_principal())
@@ -487,6 +499,7 @@ def _served(
     account: Account | None,
     roll: int | None,
     look: Replaced | None,
+    moves: bool,
 ) -> int:
     """Serve over HTTP until a signal ends it, and return the exit code."""
     import asyncio
@@ -517,7 +530,7 @@ def _served(
             tokens = Tokens(key, audience=audience, issuer=issuer)
         sessions = Sessions(
             artifact, store, durable, show=shown, renew_ms=renew, shadow=how.shadow,
-            account=account, roll_bytes=roll, reload=look is not None,
+            account=account, roll_bytes=roll, reload=look is not None, moves=moves,
         )  # fmt: skip
         values, claims = _given(told, artifact, tokens is not None)
         if kind not in ("new", "principal"):

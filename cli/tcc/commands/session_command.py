@@ -341,6 +341,7 @@ def show(
 
     The ledger is validated first; a ledger that does not conform is not shown.
     """
+    others: list[Path] = []
     if ledger.is_dir() or session_id is not None:
         if session_id is None:
             raise click.UsageError("a session of a store is named by its ID: see tcc session list")
@@ -349,7 +350,8 @@ def show(
             named = session_id_of(session_id)
             sessions = Sessions.of(store)
             key = sessions.key_of(named) if key is None else key
-            artifact = sessions.artifact_path(named) if artifact is None else artifact
+            if artifact is None:
+                artifact, *others = sessions.artifact_paths(named)
         ledger = store / f"{named}.ledger"
     elif artifact is None:
         raise click.UsageError("Missing option '--artifact'.")
@@ -359,7 +361,7 @@ def show(
     require_ledger(ledger)
     pinned = None if pin is None else pin.hex()
     teller = Teller()
-    found = validate(ledger, artifact, pin=pinned, key=key, tell=teller.tell)
+    found = validate(ledger, artifact, others=others, pin=pinned, key=key, tell=teller.tell)
     if not isinstance(found, SessionValidation):
         raise click.ClickException(f"{ledger} is no ledger of a session; see tcc validate")
     if found.word not in ("VALID", "INCOMPLETE") or not found.checked or not teller.began:

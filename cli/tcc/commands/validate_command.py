@@ -32,7 +32,14 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
 @click.command("validate")
 @options.ledger_argument
 @click.argument("more", metavar="[FILE]...", nargs=-1, type=options.INPUT)
-@options.input_option("--artifact", "artifact of the run or of the session", required=True)
+@click.option(
+    "--artifact",
+    "artifacts",
+    type=options.INPUT,
+    multiple=True,
+    required=True,
+    help="artifact of the run or of the session; repeatable, if the policy changed in the session",
+)
 @options.pin_option
 @options.audit_options
 @options.input_option("--adapters", "registry that has to list the adapters of the run")
@@ -53,7 +60,7 @@ def command(
     /,
     ledger: Path,
     more: tuple[Path, ...],
-    artifact: Path,
+    artifacts: tuple[Path, ...],
     pin: bytes | None,
     output_format: str,
     nodes: Path | None,
@@ -70,7 +77,11 @@ def command(
     above = given["parent"], given["parent_artifact"]
     if any(above) and not (all(above) and given["key"]):
         raise click.UsageError("--parent, --parent-artifact and --key go together", ctx)
-    require_artifact(artifact)
+    for artifact in artifacts:
+        if not is_regular(artifact):
+            raise click.BadParameter(f"{str(artifact)!r} is not a regular file", ctx)
+        require_artifact(artifact)
+    artifact, *others = artifacts
     require_ledger(ledger)
     if all(above):
         require_artifact(above[1])
@@ -83,10 +94,11 @@ def command(
     pinned = None if pin is None else pin.hex()
     drawn_on = None if account is None else account_in(account)
     try:
-        with _nodes_file(nodes, [*files, artifact, given["counts"]]) as tell:
+        with _nodes_file(nodes, [*files, *artifacts, given["counts"]]) as tell:
             found = validate(
-                ledger, artifact, more=files[1:], pin=pinned, nodes=tell, account=drawn_on, **given
-            )
+                ledger, artifact, more=files[1:], others=others, pin=pinned, nodes=tell,
+                account=drawn_on, **given,
+            )  # fmt: skip
     except Rejected as refusal:
         of_account = refusal.code.value[0] == "K"
         refuse((account if of_account else given["adapters"]) or ledger, refusal)

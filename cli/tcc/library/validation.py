@@ -162,7 +162,7 @@ def _counts_across(records: Iterator[Record]) -> bool:
 def _held_across(
     found: SessionValidation,
     files: Files,
-    artifact: bytes,
+    artifacts: Sequence[bytes],
     key: bytes | None,
     account: Account | None,
 ) -> SessionValidation:
@@ -176,7 +176,7 @@ def _held_across(
         return found
     findings = Findings()
     try:
-        loose = _compare_across(found, files, artifact, key, account, findings)
+        loose = _compare_across(found, files, artifacts, key, account, findings)
     except Rejected as limit:
         if limit.code.value[0] == "K":
             raise
@@ -193,24 +193,25 @@ def _held_across(
 def _compare_across(
     found: SessionValidation,
     files: Files,
-    artifact: bytes,
+    artifacts: Sequence[bytes],
     key: bytes | None,
     account: Account,
     findings: Findings,
 ) -> int:
     """How many calls the account counts that the ledger has not."""
     from tcc_certs.kernel import check
-    from tcc_certs.session.validation import SessionReplay, machine_of
+    from tcc_certs.session.validation import ledger_replay, replay_of
     from tcc_runtime.account.windows import ANY, HELD, Used, Windows
 
-    checked = check(artifact)
-    replay = SessionReplay(checked, machine_of(checked), key)
+    checked = [check(one) for one in artifacts]
+    replay = ledger_replay(files, checked, key)
     windows, failed = Windows(account), set[int]()
     made: list[tuple[int, int, Any, Sequence[AcrossDraw]]] = []
     name = ""
     for line, (number, previous, record) in enumerate(_validated_lines(found, files), 1):
         if previous == FIRST_HEAD and number:
             replay.roll(bytes.fromhex(str(record["continues"])))
+            replay = replay_of(replay, files, number + 1, checked, key)
         replay.step(record, previous)
         session = replay.session
         if session is None:
@@ -371,6 +372,7 @@ def validate(
     nodes: Callable[[Mapping[str, Any]], None] | None = None,
     tell: Callable[[Record, ReplayedSession], None] | None = None,
     more: Sequence[str | Path | bytes] | None = None,
+    others: Sequence[RuntimeArtifact | str | Path | bytes] = (),
 ) -> Validation | SessionValidation:
     """Validate the ledger of a run, by deriving every number again, or the ledger of a session.
 
@@ -395,6 +397,8 @@ def validate(
             after it.
         more: of a session, the files that continue the ledger, in their order.  None: those beside
             it, LEDGER.1, LEDGER.2 and so on.
+        others: of a session whose policy changed, the other artifacts that files of the ledger
+            name, in any order.  `pin` is then the digest of the artifact of the last file.
 
     Raises:
         OSError: a file cannot be read.
@@ -412,14 +416,18 @@ def validate(
             expected = "a run, for seed, opening, beacon, nonce, counts and nodes"
             raise SettingsError("ledger", expected, "a session")
         data = artifact_bytes(artifact)
+        rest = [artifact_bytes(one) for one in others]
         files = [chunks, *_continuing(ledger, more)]
         if parent is None and parent_artifact is None:
             with collection_put_off(True):
-                gone = go_through(chunks, data, more=files[1:], pin=pin, key=key, tell=tell)
-            return _held(_held_across(gone, files, data, key, account), files, adapters, account)
-        if parent is None or parent_artifact is None or key is None:
-            expected = "parent, parent_artifact and key together"
-            raise SettingsError("parent", expected, "some of them")
+                gone = go_through(
+                    chunks, data, more=files[1:], others=rest, pin=pin, key=key, tell=tell
+                )
+            held = _held_across(gone, files, [data, *rest], key, account)
+            return _held(held, files, adapters, account)
+        if parent is None or parent_artifact is None or key is None or rest:
+            expected = "parent, parent_artifact and key together, and one artifact"
+            raise SettingsError("parent", expected, "others" if rest else "some of them")
         from tcc_certs.session.delegation import validate_delegated
 
         gone = validate_delegated(
@@ -432,9 +440,10 @@ def validate(
             parent_more=_continuing(parent, None),
             pin=pin,
         )
-        return _held(_held_across(gone, files, data, key, account), files, adapters, account)
-    if more:
-        raise SettingsError("more", "no files: the ledger of a run is one file", len(more))
+        return _held(_held_across(gone, files, [data], key, account), files, adapters, account)
+    if more or others:
+        expected = "one file and one artifact, for the ledger of a run"
+        raise SettingsError("more" if more else "others", expected, "more")
     if key is not None or parent is not None or parent_artifact is not None:
         raise SettingsError("ledger", "a session, for its key and its parent", "a run")
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tcc_certs.errors import Code
+from tcc_certs.session.carried import Reading
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import across_of
 from tcc_runtime.artifact.load import Artifact, load
@@ -29,6 +30,7 @@ from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import records
+from tcc_runtime.gate.session.recovery import reading_of
 from tcc_runtime.gate.session_access import Home, changes, reopening
 from tcc_runtime.gate.wrapping import wrap
 
@@ -352,6 +354,36 @@ class Gate(GateCalls):
             self._observer.refused("", refusal.decision.code)
             raise
         self._observer.closed("abandoned" if abandon else "ended")
+
+    def carry_over(
+        self, artifact: Artifact, earlier: Callable[[str], Artifact | None], turn: Ticket
+    ) -> None:
+        """Continue the ledger under another artifact: the next gate on it has that one.
+
+        Nothing is written if the records do not fit.  Afterwards this gate allows nothing.
+
+        Args:
+            earlier: returns the artifacts of the ledger by their digests, hex.
+            turn: a turn of :meth:`try_turn`.
+
+        Raises:
+            NotYet: a call is under way.
+            NotCarried: the records of the session do not fit the artifact.
+            LedgerError: the ledger cannot be read or written.
+        """
+
+        def reading(digest: str) -> Reading | None:
+            found = earlier(digest)
+            return None if found is None else reading_of(policy_of(found))
+
+        access = self._access
+        try:
+            with access.lock:
+                if access.pending or access.session.under_way:
+                    raise NotYet
+                changes.carry_over(access, policy_of(artifact), reading)
+        finally:
+            self.give_back(turn)
 
     def close(self) -> None:
         """Close the ledger; the session can be reopened."""

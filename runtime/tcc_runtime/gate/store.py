@@ -17,7 +17,7 @@ import os
 import re
 import struct
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,8 @@ from blake3 import blake3
 from tcc_certs.errors import Rejected, clip
 from tcc_certs.formats import codec, container, ledger
 from tcc_certs.formats.ledger_schema import size, text
-from tcc_certs.session.files import file_name
+from tcc_certs.session.carried import Reading
+from tcc_certs.session.files import file_name, files_of
 from tcc_certs.session.machine import Course
 from tcc_certs.session.validation import SessionReplay
 from tcc_runtime.account.account import Account
@@ -40,9 +41,11 @@ from tcc_runtime.errors import LedgerError, ResumeError, SessionEnded, SettingsE
 from tcc_runtime.gate import keys
 from tcc_runtime.gate.gate import Gate, opened, roll_bytes_of
 from tcc_runtime.gate.journal import private_files
+from tcc_runtime.gate.permit import NotYet
 from tcc_runtime.gate.policy import Policy, policy_of
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import records
+from tcc_runtime.gate.session.recovery import Carried, reading_of, replay_of
 from tcc_runtime.gate.session_access import Home, reopening
 from tcc_runtime.ledger.outputs import sync_folder
 
@@ -116,6 +119,8 @@ class Sessions:
             and the other way round.
         roll_bytes: as of :class:`tcc.Gate`, of each ledger.
         reload: whether the artifact may be another one than that of the store: see :meth:`reload`.
+        moves: whether a session that began under an earlier artifact goes on under this one from
+            the next time that it is opened.
 
     Raises:
         ResumeError: the folder is no store, another artifact's, open to others, or has links where
@@ -140,11 +145,13 @@ class Sessions:
         account: Account | None = None,
         roll_bytes: int | None = None,
         reload: bool = False,
+        moves: bool = False,
     ) -> None:
         self.artifact = opened(artifact, checked)
         self._older: dict[str, Artifact] = {}  # artifacts of open sessions, by their digests
         self.folder = Path(store)
         self.durable = durable
+        self.moves = moves
         self._policy = policy_of(self.artifact)
         self._shown = reopening.shown_of(self._policy, show)
         self._clock = records.now_ms if clock is None else clock
@@ -269,25 +276,37 @@ class Sessions:
         Raises:
             ResumeError: the store never had it.
         """
-        mine, digest = self.artifact.digest.hex(), str(header.get("artifact"))
-        if digest == mine:
+        digest = str(header.get("artifact"))
+        found = self._artifact(digest)
+        if found is None:
+            raise ResumeError(f"{path.name}: artifact", self.artifact.digest.hex(), digest)
+        return found
+
+    def _artifact(self, digest: str) -> Artifact | None:
+        """The store's artifact of a digest, or one that it had before; None: it never had it."""
+        if digest == self.artifact.digest.hex():
             return self.artifact
         found = self._older.get(digest)
         if found is None:
             if not (_HEX.fullmatch(digest) and os.path.lexists(_older_name(self.folder, digest))):
-                raise ResumeError(f"{path.name}: artifact", mine, header.get("artifact"))
-            found = load(_artifact_in(self.folder, digest), checked=digest)
-            self._older[digest] = found
+                return None
+            found = self._older[digest] = load(_artifact_in(self.folder, digest), checked=digest)
         return found
 
-    def artifact_path(self, id: str | UUID) -> Path:
-        """The file of the artifact that a session is held to.
+    def artifact_paths(self, id: str | UUID) -> tuple[Path, ...]:
+        """The files of the artifacts that a session is held to, the latest one first.
 
         Raises:
             As :meth:`get`.
         """
-        digest = str(self._header(self._ledger(session_id_of(id))).get("artifact"))
-        return _artifact_in(self.folder, digest if _HEX.fullmatch(digest) else "")
+        headers = self._headers(self._ledger(session_id_of(id)))
+        digests = [str(header.get("artifact")) for header in reversed(headers)]
+        return tuple(
+            [
+                _artifact_in(self.folder, digest if _HEX.fullmatch(digest) else "")
+                for digest in dict.fromkeys(digests)
+            ]
+        )
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -477,10 +496,29 @@ class Sessions:
     def _gate(self, session_id: str, kind: Kind, given: Mapping[str, Any] | None = None) -> Gate:
         path = self._ledger(session_id)
         with _as_ledger_error(path):
-            header = self._header(path)
+            headers = self._headers(path)
+        header = headers[0]
         if header.get("session_id") != session_id:
             raise ResumeError(f"{path.name}: session_id", session_id, header.get("session_id"))
-        artifact = self._artifact_of(path, header)
+        artifact = self._artifact_of(path, headers[-1])
+        if self.moves and artifact is not self.artifact:
+            self._carry_over(self._gate_of(path, headers, kind, None))
+            return self._gate(session_id, kind, given)
+        return self._gate_of(path, headers, kind, given)
+
+    def _gate_of(
+        self,
+        path: Path,
+        headers: Sequence[ledger.Record],
+        kind: Kind,
+        given: Mapping[str, Any] | None,
+    ) -> Gate:
+        """A gate of the artifact that a ledger names last.
+
+        Args:
+            headers: the first records of its files.
+        """
+        header, artifact = headers[0], self._artifact_of(path, headers[-1])
         if artifact is not self.artifact and set(given or ()) != policy_of(artifact).given.names:
             given = None  # it is what a session of the new artifact is given
         return Gate(
@@ -496,10 +534,49 @@ class Sessions:
                 way_on=_WAYS_ON[kind],
                 shadow="shadow" in header if self._shadow is None else self._shadow,
                 roll_bytes=self._roll_bytes,
+                carried=self._carried(headers),
             ),
             given=given,
             account=self._account,
         )
+
+    def _carried(self, headers: Sequence[ledger.Record]) -> Carried | None:
+        """How records of earlier artifacts are read; None: all files have one artifact."""
+        last = headers[-1].get("artifact")
+        before = [at for at, header in enumerate(headers) if header.get("artifact") != last]
+        if not before:
+            return None
+
+        def reading(digest: str) -> Reading | None:
+            found = self._artifact(digest)
+            return None if found is None else reading_of(policy_of(found))
+
+        target = {name: one for name, one in headers[before[-1] + 1].items() if name != ledger.LINK}
+        return Carried(target, reading)
+
+    def _carry_over(self, gate: Gate) -> None:
+        """Continue the ledger of an open session under the store's artifact.
+
+        Raises:
+            NotCarried: its records do not fit the artifact.
+            LedgerError: it cannot be read or written; with a `BlockingIOError`: a call of it is
+                under way.
+        """
+        try:
+            turn = gate.try_turn()
+            if turn is None:
+                gate.stop_waiting()
+                raise NotYet
+            gate.carry_over(self.artifact, self._artifact, turn)
+        except NotYet:
+            path = str(self._ledger(gate.session_id))
+            raise LedgerError(path, BlockingIOError(0, "a call is under way")) from None
+        finally:
+            gate.close()
+
+    def _headers(self, path: Path) -> list[ledger.Record]:
+        """The first records of the files of a ledger, in order."""
+        return [self._header(file) for file in files_of(path)]
 
     def _header(self, path: Path) -> ledger.Record:
         """The first record of a ledger, as far as it has a nonce; the gate looks at the rest."""
@@ -554,14 +631,11 @@ class Sessions:
         session_id = session_id_of(id)
         path = self._ledger(session_id)
         with _as_ledger_error(path):
-            header = self._header(path)
-            policy = policy_of(self._artifact_of(path, header))
-            replay = SessionReplay(
-                policy.checked,
-                policy.machine,
-                self._key_of(str(header["nonce"])),
-                policy.statements,
-            )
+            headers = self._headers(path)
+            header = headers[0]
+            policy = policy_of(self._artifact_of(path, headers[-1]))
+            key = self._key_of(str(header["nonce"]))
+            replay = replay_of(policy, key, self._carried(headers))
             _go_through(replay, path)
         session = replay.session
         if session is None or session.header.name != session_id:

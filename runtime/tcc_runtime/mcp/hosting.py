@@ -106,7 +106,7 @@ class HostingTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reloading:
-    """How a new artifact is taken for new sessions.
+    """How a new artifact is taken: for new sessions, and for open ones if the store moves them.
 
     Attributes:
         look: returns another artifact than the last one; None: it is the same.  It raises
@@ -263,15 +263,24 @@ class Session:
             if self._stop.since is not None:
                 break
             await asyncio.sleep(4 * POLL)
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.wait((self._running,))
+        await self._end_relay()
         if ends and not self.gate.untouched:
             try:
                 await finish(self.gate, self._stop)
             except (Refused, errors.LedgerError) as error:
                 self._hosting.note(f"session {self.identity} is not ended: {error}")
         await aside(self._let_go, lambda _: None)
+
+    async def leave(self) -> None:
+        """Close the ledger of a session without a call under way; it is opened again at once."""
+        self.hurry()
+        await self._end_relay()
+        await aside(self.gate.close, lambda _: None)
+
+    async def _end_relay(self) -> None:
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait((self._running,))
 
     def _let_go(self) -> None:
         if self._hosting.begins_new and self.gate.untouched:
@@ -307,6 +316,7 @@ class Hosting:
         self._reloading = reloading
         self._hows = {probed.artifact: how}
         self._looking = asyncio.Lock()  # for another artifact
+        self._looked = -_LOOK
         self.how, self.note, self.meter = how, note, meter
         self.stopping = False
         self.begins_new = terms.kind == "new"  # a session ends with its connection
@@ -357,11 +367,12 @@ class Hosting:
         return found
 
     async def _reload(self) -> None:
-        """Take another artifact for new sessions, if there is one; else keep the last one."""
+        """Take another artifact, if there is one; else keep the last one."""
         reloading = self._reloading
         if reloading is None:
             return
         async with self._looking:
+            self._looked = asyncio.get_running_loop().time()
             try:
                 artifact = await aside(reloading.look, lambda _: None)
                 if artifact is None:
@@ -373,7 +384,22 @@ class Hosting:
                 return
             self._probed = probed
             self._hows[probed.artifact] = replace(self.how, locked=probed.locked)
-            self.note(f"new sessions have the artifact {probed.artifact.hex()}")
+            whose = "all sessions" if self._store.moves else "new sessions"
+            self.note(f"{whose} have the artifact {probed.artifact.hex()}")
+
+    def _is_behind(self, session: Session) -> bool:
+        """Whether a session is to go on under another artifact now: no call of it is under way."""
+        old = self._store.moves and session.gate.artifact.digest != self._store.artifact.digest
+        return old and not session.is_busy
+
+    async def _leave(self, session: Session) -> None:
+        """Let go of a session, which is opened again under another artifact."""
+        principal = self._of(session.principal)
+        self._live.pop((session.identity, principal), None)
+        self.desk.close(session.gate)
+        if self._of_principals.get(principal) is session:
+            del self._of_principals[principal]
+        await session.leave()
 
     # Which session.
 
@@ -446,8 +472,12 @@ class Hosting:
             connects: whether a connection begins, which renews an old session.
         """
         given, whose = self._terms.given(principal), self._of(principal)
+        await self._look()
         async with self._alone(whose):
             known = self._of_principals.get(whose)
+            if known is not None and self._is_behind(known):
+                await self._leave(known)
+                known = None
             # A session with a call under way is not renewed: its ledger is locked until then.
             stays = known is not None and (known.is_busy or not connects)
             if known is not None and stays and not await known.has_ended():
@@ -479,8 +509,9 @@ class Hosting:
             HostFull, MissingClaim: as of :meth:`begin`.
         """
         identity = self._identity(handle, principal)
+        await self._look()
         known = self._live.get((identity, self._of(principal)))
-        if known is None:
+        if known is None or self._is_behind(known):
             if identity in self._over:
                 raise NotFound
             known = await self._reopened(identity, principal)
@@ -495,14 +526,22 @@ class Hosting:
         given, whose = self._terms.given(principal), self._of(principal)
         async with self._alone(identity if principal is None else whose):
             known = self._live.get((identity, whose))
+            elicits = False
             if known is not None:
-                known.use(given)
-                return known
+                if not self._is_behind(known):
+                    known.use(given)
+                    return known
+                elicits = known.elicits
+                await self._leave(known)
             self._check_room(principal)
             try:
                 gate = await self._waits(lambda: self._store.get(identity, given or None))
             except (errors.GivenOtherwise, errors.GivenRefused):
                 raise MissingClaim(identity) from None
+            except errors.NotCarried as error:
+                self.note(f"session {identity} cannot go on under the new artifact: {error}")
+                self._forget(identity)
+                raise NotFound from None
             except (errors.SettingsError, errors.ResumeError):
                 raise NotFound from None
             except (Rejected, OSError) as error:
@@ -515,7 +554,14 @@ class Hosting:
             except (HostFull, NotFound):
                 gate.close()
                 raise
-            return self._add(gate, principal, given)
+            session = self._add(gate, principal, given)
+            session.elicits = elicits
+            return session
+
+    async def _look(self) -> None:
+        """Look for another artifact that open sessions have to go on under, once a second."""
+        if self._store.moves and asyncio.get_running_loop().time() - self._looked >= _LOOK:
+            await self._reload()
 
     async def _opened(self, given: Mapping[str, Any], name: tuple[str, str] | None) -> Gate:
         """Return a gate of a new session, or of that of a principal.
@@ -603,14 +649,18 @@ class Hosting:
         self.desk.close(session.gate)
         if self._of_principals.get(principal) is session:
             del self._of_principals[principal]
-        if self.begins_new:
-            self._over[session.identity] = None
-            if len(self._over) > MAX_SESSIONS:
-                del self._over[next(iter(self._over))]
+        self._forget(session.identity)
         task = asyncio.ensure_future(session.close(ends=self.begins_new))
         self._ending[task] = session
         task.add_done_callback(self._has_ended)
         return task
+
+    def _forget(self, identity: str) -> None:
+        """A session that ends with its connection is not found any more."""
+        if self.begins_new:
+            self._over[identity] = None
+            if len(self._over) > MAX_SESSIONS:
+                del self._over[next(iter(self._over))]
 
     def _has_ended(self, task: asyncio.Task[None]) -> None:
         session = self._ending.pop(task)

@@ -100,7 +100,11 @@ class Asked:
         if kind == "session":
             if found["schema"] != SCHEMA:
                 raise Rejected(Code.UNKNOWN_VERSION, "schema", SCHEMA, found["schema"])
-            self.first = self.first or {name: item for name, item in record.items() if name != MAC}
+            own = (MAC, "continues")
+            first = {name: item for name, item in record.items() if name not in own}
+            if self.first and first["artifact"] != self.first["artifact"]:
+                self.asked.clear()  # the other artifact asks anew
+            self.first = first
             self.session_id, self.texts = found["session_id"], tuple(found["statements"])
             self.last_ms = max(self.last_ms, found["started_ms"])
         elif kind == "ask":

@@ -81,30 +81,41 @@ def session_record(
     Raises:
         Rejected: R105: an attribute has more than 2^14 elements.
     """
-    manifest = policy.artifact.manifest
-    writer = EntryWriter(Entries(policy.core, policy.uses), key)
     record: dict[str, Json] = {
         "kind": "session",
         "schema": SCHEMA,
         "started_ms": started_ms,
         "nonce": nonce,
-        "artifact": policy.artifact.digest.hex(),
-        "grammar": manifest.grammar,
-        "grammar_version": manifest.version,
-        "root_state": manifest.root.hex(),
-        "statements": list(policy.texts),
+        **artifact_members(policy, key),
         "arguments": {"show": list(shown)},
         "key_commitment": canonical.key_commitment(key).hex(),
     }
     if policy.given.names:
-        record["given"] = writer.given(given)
-    if policy.uses.constants:
-        record["constants"] = list(writer.constants())
+        record["given"] = _entry_writer(policy, key).given(given)
     if principal is not None:
         record["principal"] = principal
     if shadow:
         record["shadow"] = True
     return {**record, "session_id": uuid7(started_ms, blake(encode(record)))}
+
+
+def artifact_members(policy: Policy, key: bytes) -> dict[str, Json]:
+    """The members of a `session` record that follow from its artifact."""
+    manifest = policy.artifact.manifest
+    members: dict[str, Json] = {
+        "artifact": policy.artifact.digest.hex(),
+        "grammar": manifest.grammar,
+        "grammar_version": manifest.version,
+        "root_state": manifest.root.hex(),
+        "statements": list(policy.texts),
+    }
+    if policy.uses.constants:
+        members["constants"] = list(_entry_writer(policy, key).constants())
+    return members
+
+
+def _entry_writer(policy: Policy, key: bytes) -> EntryWriter:
+    return EntryWriter(Entries(policy.core, policy.uses), key)
 
 
 class Writer:

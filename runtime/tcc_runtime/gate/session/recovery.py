@@ -9,8 +9,9 @@ Text: docs/gate.md; docs/spec/session.md, sections 3 to 5.  Cost: linear in the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import Json, blake
@@ -18,6 +19,7 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST
 from tcc_certs.session.approvals import asked_of
+from tcc_certs.session.carried import Reading
 from tcc_certs.session.records import MAC
 from tcc_certs.session.validation import SessionReplay
 from tcc_certs.values.places import State
@@ -31,8 +33,23 @@ from tcc_runtime.gate.session.made import Made
 from tcc_runtime.gate.session.values import Values
 
 
+class Carried(NamedTuple):
+    """A session that goes on under another artifact than the one that it began with.
+
+    Attributes:
+        target: the first record of the file from which on this artifact decides.
+        earlier: returns an artifact of the files before by its digest, hex.
+    """
+
+    target: Record
+    earlier: Callable[[str], Reading | None]
+
+
 class Follower:
     """Applies records to a session.
+
+    Args:
+        carried: if earlier files of the ledger have another artifact.
 
     Attributes:
         session: as its records leave it.
@@ -41,7 +58,7 @@ class Follower:
         writer: of the records that this session writes; values: their entries and states.
         key: of its digests.
         session_id: of its first record.
-        first: the first record, without its MAC.
+        first: the first record of the files of this artifact, as a next file has it.
         principal: whose session it is, hex; None: nobody's in particular.
         parent: the id of the parent of a delegated session.
         shadow: whether calls that are refused are made.
@@ -52,8 +69,16 @@ class Follower:
             account does not know of yet.
     """
 
-    def __init__(self, policy: Policy, key: bytes, *, in_memory: bool = False) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        key: bytes,
+        *,
+        in_memory: bool = False,
+        carried: Carried | None = None,
+    ) -> None:
         self.session = Session(policy)
+        self._carried = carried
         self._in_memory = in_memory
         self.refs: dict[str, int] = {}
         self.shown: tuple[str, ...] = ()
@@ -80,7 +105,8 @@ class Follower:
         Args:
             given: what the session is given, if it is in memory; else its record has that.
         """
-        self.first = {name: value for name, value in record.items() if name != MAC}
+        first = record if self._carried is None else self._carried.target
+        self.first = {name: one for name, one in first.items() if name not in (MAC, "continues")}
         arguments = record["arguments"]
         names = arguments["show"] if isinstance(arguments, dict) else None
         self.shown = tuple(map(str, names if isinstance(names, list) else []))
@@ -113,10 +139,7 @@ class Follower:
     def _checked(self, news: News) -> tuple[Record, int]:
         """A record without findings, and its number."""
         if self._replay is None:
-            policy = self._policy
-            self._replay = SessionReplay(
-                policy.checked, policy.machine, self.key, policy.statements
-            )
+            self._replay = replay_of(self._policy, self.key, self._carried)
         replay, record, before = self._replay, news.record, self._replay.line
         try:
             record = replay.step(news.record, news.previous, news.body)
@@ -137,7 +160,7 @@ class Follower:
             self._call(record, line)
         elif kind == "outcome":
             self._outcome(record, line)
-        elif kind == "session" and "continues" not in record:
+        elif kind == "session" and not self.session_id:
             self._begin(record)
         elif kind == "resolve":
             seq = size(record, "seq")
@@ -237,3 +260,14 @@ class Follower:
         """The call of that number, if its outcome is unknown and it is not under way."""
         made = self.session.made.get(seq)
         return None if made is None or made.call.outcome != LOST else made
+
+
+def replay_of(policy: Policy, key: bytes, carried: Carried | None) -> SessionReplay:
+    """The replay of the validator, with the statements as gates decide them."""
+    how = {} if carried is None else {"target": carried.target, "earlier": carried.earlier}
+    return SessionReplay(policy.checked, policy.machine, key, policy.statements, **how)
+
+
+def reading_of(policy: Policy) -> Reading:
+    """An artifact as records of its sessions are read."""
+    return Reading(policy.machine, policy.uses)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NoReturn
@@ -37,7 +37,7 @@ from tcc_runtime.gate.permit import Crowded, Nested, NotYet, Ticket, Turns, turn
 from tcc_runtime.gate.refusals import Allowed, Because, Decision, Reason, Refused, Spent
 from tcc_runtime.gate.session import Session
 from tcc_runtime.gate.session.records import Parts, outcome_parts, parts_of, refusal_parts
-from tcc_runtime.gate.session.recovery import Follower
+from tcc_runtime.gate.session.recovery import Carried, Follower
 from tcc_runtime.process import process_number
 
 
@@ -53,6 +53,7 @@ class Home:
         shadow: whether calls that the grammar refuses are recorded as refused, and made.
         roll_bytes: the size at which the ledger continues in another file; None: it never does.
         recorded: False: the session is in memory, and no account counts its calls.
+        carried: set if earlier files of the ledger have another artifact.
     """
 
     rolls: bool = False
@@ -62,6 +63,7 @@ class Home:
     shadow: bool = False
     roll_bytes: int | None = None
     recorded: bool = True
+    carried: Carried | None = None
 
 
 _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest
@@ -509,7 +511,7 @@ class Access:
         journal, sealed = self.journal, self.follower.writer.sealed
         try:
             if journal.is_full:
-                self._roll()
+                self.roll(self.follower.first)
             journal.append(lambda head: sealed(make(), head))
             if self.durable:
                 if sync:
@@ -521,9 +523,13 @@ class Access:
             return error
         return None
 
-    def _roll(self) -> None:
-        """Continue the ledger in another file."""
-        sealed, first = self.follower.writer.sealed, self.follower.first
+    def roll(self, first: Mapping[str, Json]) -> None:
+        """Continue the ledger in another file.
+
+        Args:
+            first: the first record of the file, without `continues` and its MAC.
+        """
+        sealed = self.follower.writer.sealed
         self.journal.roll(
             lambda head: sealed(parts_of({"kind": "roll"}), head),
             lambda head: sealed(parts_of({**first, "continues": head.hex()}), FIRST_HEAD),

@@ -8,23 +8,32 @@ Cost: a record; resolving is linear in the calls behind the one that is resolved
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
-from tcc_certs.errors import Code, clip
+from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.limits import MAX_REFOLDED
 from tcc_certs.policy.atoms import Atom
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED
 from tcc_certs.replay.amounts import SpentAmounts
+from tcc_certs.session.carried import OF_ARTIFACT, Reading
+from tcc_certs.session.files import files_of
 from tcc_runtime.account.account import Account
-from tcc_runtime.errors import ResumeError
+from tcc_runtime.errors import LedgerError, NotCarried, ResumeError
 from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.budget import Budget
+from tcc_runtime.gate.journal.ledger_file import InFile
+from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.reasons import end_reasons
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import records
+from tcc_runtime.gate.session.recovery import Carried, replay_of
 from tcc_runtime.gate.session.values import NO_ANSWERS
 from tcc_runtime.gate.session_access import Access, decision
+from tcc_runtime.process import collection_put_off
+
+_CHUNK: Final = 1 << 16
 
 
 def refuse(access: Access, code: Code, tool: str, reason: str) -> Refused:
@@ -39,6 +48,43 @@ def refuse(access: Access, code: Code, tool: str, reason: str) -> Refused:
     found = decision(session, code, clip(reason, 400))
     access.record_refusal(found, tool)
     return Refused(found, tool)
+
+
+def carry_over(access: Access, policy: Policy, earlier: Callable[[str], Reading | None]) -> None:
+    """Continue the ledger under another artifact; then `access` allows nothing any more.
+
+    Args:
+        earlier: returns the artifacts of the ledger by their digests.
+
+    Raises:
+        NotCarried: the records of the session do not fit the artifact.
+        LedgerError: the ledger cannot be read or written.
+    """
+    journal, follower = access.journal, access.follower
+    if not isinstance(journal, InFile):
+        raise ResumeError("ledger", "a ledger in a file", "a session in memory")
+    own = {name: one for name, one in follower.first.items() if name not in OF_ARTIFACT}
+    first = {**own, **records.artifact_members(policy, follower.key)}
+    target = {**first, "continues": ""}
+    replay = replay_of(policy, follower.key, Carried(target, earlier))
+    try:
+        with collection_put_off(True):
+            replay.follow([_chunks_of(path) for path in files_of(journal.path)])
+    except Rejected as refusal:
+        replay.findings.refuse(refusal, replay.line)
+    except OSError as error:
+        raise LedgerError(str(journal.path), error) from error
+    for finding in replay.findings.items:
+        place = f"line {finding.line}: {finding.field}: {finding.code.value}"
+        raise NotCarried(place, finding.expected, finding.found)
+    access.roll(first)
+    access.fail(LedgerError("ledger", OSError(0, "it continues under another artifact")))
+
+
+def _chunks_of(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
 
 
 def begin_budget(access: Access, budget: Budget, account: Account | None) -> bool:

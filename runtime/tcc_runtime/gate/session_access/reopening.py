@@ -213,7 +213,7 @@ def _reopen(
             key, made_key = keys.new_key(journal.path, durable=durable)
         elif key is None:
             key = keys.read_key(journal.path)
-        follower = Follower(policy, key)
+        follower = Follower(policy, key, carried=home.carried)
         access = made(follower, journal, turns)
         with collection_put_off(True):  # all that is made of a long ledger stays
             access.read(locked=True)
