@@ -414,7 +414,7 @@ class SessionReplay:
             self._use(self._carrier, record)
             header = {name: value for name, value in target.items() if name != "given"}
             if reading.uses.given:
-                header["given"] = self._carrier.given(record.get("given"))
+                header["given"] = self._carrier.given(record.get("given", {}))
         found = records.read_header(header, self._artifact, self._key, self.findings, record)
         check_mac()
         self._first = record
@@ -451,7 +451,7 @@ class SessionReplay:
             found = carrier.record(kind, record)
             if found is None:
                 session.passed_over(kind, record)
-                return {"kind": "", "at_ms": record.get("at_ms")}
+                return {"kind": "", "at_ms": record.get("at_ms", "")}
             session.step(kind, found, self.line)
             return found
         except Rejected as refusal:
@@ -477,6 +477,8 @@ class SessionReplay:
         ]
         for name in sorted({*first, *again}):
             expected, found = first.get(name, "no member"), again.get(name, "no member")
+            if name == "artifact" and found != expected:
+                found = f"{found}: the policy changed in the session; name all its artifacts"
             ensure(found == expected, Code.SESSION_CONTINUES, name, expected, found)
         continues = record.get("continues")
         ensure(continues == head, Code.SESSION_CONTINUES, "continues", head, continues)

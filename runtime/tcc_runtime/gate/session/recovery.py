@@ -264,8 +264,12 @@ class Follower:
 
 def replay_of(policy: Policy, key: bytes, carried: Carried | None) -> SessionReplay:
     """The replay of the validator, with the statements as gates decide them."""
-    how = {} if carried is None else {"target": carried.target, "earlier": carried.earlier}
-    return SessionReplay(policy.checked, policy.machine, key, policy.statements, **how)
+    if carried is None:
+        return SessionReplay(policy.checked, policy.machine, key, policy.statements)
+    return SessionReplay(
+        policy.checked, policy.machine, key, policy.statements,
+        target=carried.target, earlier=carried.earlier,
+    )  # fmt: skip
 
 
 def reading_of(policy: Policy) -> Reading:
