@@ -107,7 +107,7 @@ def validate(
     """Validate the ledger of a session with its artifact.
 
     Args:
-        ledger: the whole file, or chunks of it.
+        ledger: the whole file, or chunks of it; with `others` they are read several times.
         artifact: that decided the calls of the session.
         more: the files that continue the ledger, in their order.  If one is missing or in another
             place, all are read once more to say so; the earlier ones also where a file has
@@ -162,7 +162,7 @@ def ledger_replay(
         artifacts: those of all files; if the first file names none of them, the first.
         key: of the session, if it is known.
     """
-    named = _named_in(files[0])
+    named = _named_in(files[0]) if len(artifacts) > 1 else None
     found = next((one for one in artifacts if one.file.digest.hex() == named), artifacts[0])
     return SessionReplay(found, machine_of(found), key)
 
