@@ -129,3 +129,13 @@ def test_a_question_about_all_sessions_counts_a_held_call_as_possible(
 def test_explain_says_that_a_held_call_waits(tcc: Tcc) -> None:
     assert "The call waits; " in tcc("explain", "R211").out
     assert "The call is refused; " in tcc("explain", "R209").out
+
+
+def test_the_list_of_a_store_counts_open_questions(tmp_path: Path, tcc: Tcc) -> None:
+    store = library.Sessions(library.compile_text(DESK), tmp_path / "store", durable=False)
+    with store.open() as gate:
+        first, _ = asked(gate), asked(gate, amount=300)
+        gate.approve(first.id, who="Ann")
+    (found,) = tcc("session", "list", tmp_path / "store", "--json").json["sessions"]
+    assert found["pending"] == 1
+    assert "0 calls, 1 pending" in tcc("session", "list", tmp_path / "store").out

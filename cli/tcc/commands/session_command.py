@@ -73,8 +73,9 @@ def _store_errors(store: Path) -> Iterator[None]:
 def list_command(ctx: click.Context, /, store: Path, as_json: bool) -> None:
     """List the sessions of STORE, oldest first.
 
-    A session is live, spent (plans allow no further call), ended or abandoned. Exit code 1: a
-    ledger is not valid; the other sessions are listed.
+    A session is live, spent (plans allow no further call), ended or abandoned; a live one may have
+    pending questions (see tcc session pending). Exit code 1: a ledger is not valid; the other
+    sessions are listed.
     """
     found: list[StoredSession] = []
     broken = 0
@@ -97,6 +98,7 @@ def list_command(ctx: click.Context, /, store: Path, as_json: bool) -> None:
                         started_ms=one.started_ms,
                         calls=one.calls,
                         unknown=one.unknown,
+                        pending=one.pending,
                         state=one.state,
                     )
                     for one in found
@@ -105,9 +107,10 @@ def list_command(ctx: click.Context, /, store: Path, as_json: bool) -> None:
         )
     else:
         for one in found:
-            unknown = f", {one.unknown} unknown" if one.unknown else ""
+            more = f", {one.unknown} unknown" if one.unknown else ""
+            more += f", {one.pending} pending" if one.pending else ""
             screen.say(
-                f"{one.id}  {_time(one.started_ms)}  {one.state:<9}  {one.calls} calls{unknown}"
+                f"{one.id}  {_time(one.started_ms)}  {one.state:<9}  {one.calls} calls{more}"
             )
     ctx.exit(FINDINGS if broken else CLEAN)
 

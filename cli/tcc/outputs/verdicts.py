@@ -276,6 +276,7 @@ class StoredSessionJson(outputs.DocumentPart, frozen=True, kw_only=True):
     started_ms: outputs.Whole
     calls: outputs.Whole
     unknown: outputs.Whole
+    pending: outputs.Whole
     state: Annotated[str, outputs.one_of("live", "spent", "ended", "abandoned")]
 
 

@@ -78,6 +78,7 @@ class StoredSession:
         started_ms: UTC, milliseconds since 1970.
         calls: that were recorded.
         unknown: those without a known outcome, one that is under way included.
+        pending: questions that wait for a person.
         state: `spent`: it goes on, and plans allow no call any more.
         principal: whose it is, hex; None: nobody's in particular.
     """
@@ -88,6 +89,7 @@ class StoredSession:
     unknown: int
     state: State
     principal: str | None = None
+    pending: int = 0
 
 
 def session_id_of(given: object) -> str:
@@ -654,6 +656,7 @@ class Sessions:
             unknown=tally.unknown + len(session.open),
             state=state,
             principal=text(header, "principal") if principal is not None else None,
+            pending=0 if session.ended else len(session.approvals.open(self._clock())),
         )
 
     def key_of(self, id: str | UUID) -> bytes:
