@@ -82,6 +82,7 @@ class Asked:
     Attributes:
         at: when the gate had all of it.
         ref: of a call.
+        handle: of the session at that time, if there is a handshake.
         answers: that came.
         is_cancelled: whether nobody waits for an answer any more.
     """
@@ -89,6 +90,7 @@ class Asked:
     method: str
     at: float
     ref: int | None = None
+    handle: str | None = None
     answers: list[dict[str, Any]] = field(default_factory=list)
     is_cancelled: bool = False
 
@@ -284,7 +286,8 @@ class HttpClient:
             identity = f"{self.name}{self.number}"
         if identity is not None and verb == "POST":
             message["id"] = identity
-            self.asked.setdefault(identity, Asked(method=method, at=1e9, ref=ref))
+            asked = Asked(method=method, at=1e9, ref=ref, handle=self.handle)
+            self.asked.setdefault(identity, asked)
 
         def answered(status: int | None, headers: Any, body: bytes) -> None:
             self.answered(identity, params, status, headers, body)
@@ -376,7 +379,8 @@ class HttpClient:
 
     def cancel(self) -> None:
         """Cancel a request: by a notification, or since 2026-07-28 by the end of its connection."""
-        waits = self.waits()
+        # A session knows nothing of requests of the one before.
+        waits = [one for one in self.waits() if self.asked[one].handle == self.handle]
         if not waits:
             return
         identity = self.chance.choice(waits)
