@@ -288,8 +288,7 @@ class Relay:
         for opened in tuple(self._open.values()):
             if is_meant(opened.call):
                 opened.answers = False
-                self._cancel_at_server(opened)
-                self._end(opened, unknown("the client cancelled it"))
+                self._end(opened, self._take_back(opened, "the client cancelled it"))
         self._changed.set()
 
     def leave(self) -> None:
@@ -753,12 +752,16 @@ class Relay:
         server.request("tools/call", params)
 
     def _overdue(self, opened: _OpenCall) -> None:
-        self._cancel_at_server(opened)
-        self._end(opened, unknown(f"there was no answer in {self._seconds:g} s"))
+        self._end(opened, self._take_back(opened, f"there was no answer in {self._seconds:g} s"))
 
-    def _cancel_at_server(self, opened: _OpenCall) -> None:
-        if opened.asked is None and self._server is not None:
-            self._server.cancel(opened.identity)
+    def _take_back(self, opened: _OpenCall, reason: str) -> Ending:
+        """Cancel a call at its server, and return how it ends: it may not have been sent yet."""
+        server = self._server
+        if opened.asked is None and server is not None:
+            if server.link.withdraw(opened.identity) and not opened.rounds:
+                return deciding.unsent("its server listed no tools: not sent")
+            server.cancel(opened.identity)
+        return unknown(reason)
 
     def _end(self, opened: _OpenCall, ending: Ending, answer: wire.Response | None = None) -> None:
         """End a call; its task records that and answers the client."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from tcc_runtime.mcp.wire import MalformedMessage, Message
 
@@ -46,6 +46,10 @@ class Link:
     def send(self, message: Message) -> None:
         """Send a message, without waiting; it is lost if the peer is gone."""
         raise NotImplementedError
+
+    def withdraw(self, identity: Any) -> bool:
+        """Take back a request that waits in this link; return whether it was not sent."""
+        return False
 
     async def receive(self) -> Message:
         """Wait for the next message.

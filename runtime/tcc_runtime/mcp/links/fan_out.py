@@ -281,9 +281,17 @@ class FanOut(Link):
             params = {**with_token(message, server), "name": tool}
             peer.calls[server.request("tools/call", params)] = message
 
+    def withdraw(self, identity: Any) -> bool:
+        """See :class:`Link`: a call may wait for a list of the tools."""
+        for peer in self._peers.values():
+            for call in peer.held:
+                if call.identity == identity:
+                    peer.held.remove(call)
+                    return True
+        return False
+
     def _cancel(self, identity: Any) -> None:
         for peer in self._peers.values():
-            peer.held = [call for call in peer.held if call.identity != identity]
             for sent, call in peer.calls.items():
                 if call.identity == identity and peer.server is not None:
                     peer.server.cancel(sent)
