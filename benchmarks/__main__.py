@@ -32,6 +32,7 @@ TABLES = (
     "relay",
     "http_load",
     "gate",
+    "automaton_size",
     "reasons",
     "sessions",
     "long",

@@ -15,6 +15,7 @@ from tcc_certs.errors import Code, Rejected, require
 from tcc_certs.formats.artifact import ArtifactFile, Automaton, read_artifact, unpack_limbs, view
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.meaning import Policy, policy_of
+from tcc_certs.policy.places import omitted
 from tcc_certs.policy.reader import read_core
 from tcc_certs.state_rules import check_states, check_widths
 
@@ -49,6 +50,12 @@ class CheckedArtifact:
     def policy(self) -> Policy:
         """The statements of the core, ready to decide calls."""
         return policy_of(self.core)
+
+    @property
+    def omitted(self) -> frozenset[int]:
+        """The numbers of the statements that the automaton omits, although it could hold them."""
+        manifest = self.file.manifest
+        return omitted(self.core, manifest.relaxed, cyclic=manifest.cyclic)
 
     @property
     def calls(self) -> tuple[str, ...]:

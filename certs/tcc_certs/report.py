@@ -124,8 +124,7 @@ def report_proof(data: bytes, artifact: bytes | memoryview) -> CheckReport:
 
     def plan() -> Plan:
         whole = check(artifact)
-        relaxed = whole.file.manifest.relaxed
-        return Plan(whole.core, whole.automaton, whole.core_calls, relaxed)
+        return Plan(whole.core, whole.automaton, whole.core_calls, whole.omitted)
 
     try:
         core = read_core(bytes(read_artifact(artifact).columns["core"].data))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.artifact import GATE, ROUNDED, Automaton, Manifest
+from tcc_certs.formats.artifact import CYCLIC, GATE, ROUNDED, Automaton, Manifest
 from tcc_certs.formats.codec import written
 from tcc_certs.limits import MAX_CALLS
 from tcc_certs.policy.core import Core, Tool
@@ -56,7 +56,7 @@ def allowed_answers(manifest: Manifest, core: Core) -> StrictGroups:
     Raises:
         Rejected: C902.
     """
-    loose = [name for name in manifest.critical if name not in (GATE, ROUNDED)]
+    loose = [name for name in manifest.critical if name not in (CYCLIC, GATE, ROUNDED)]
     expected = "no strict tool beside these features"
     ensure(not loose, Code.STRICT_FEATURE, "manifest.critical", expected, ", ".join(loose))
     return strict_groups(core)

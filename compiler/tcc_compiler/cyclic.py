@@ -34,7 +34,8 @@ class CyclicContents:
         document: the JSON object of the core.
         machine: trimmed and minimal, over `letters`; see :func:`breadth_first`.
         beta, tilt: the options that the weights were computed with.
-        relaxed: the numbers of the statements that `machine` leaves out, without totals of depth.
+        relaxed: the numbers of the statements that were relaxed.  `machine` omits more of them
+            (:func:`tcc_certs.policy.places.left_out`).
     """
 
     core: Core

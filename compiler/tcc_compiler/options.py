@@ -41,8 +41,8 @@ class Options:
         round_counts: bits of the race counts, 1 .. 63; None keeps them exact.
         purpose: what the artifact is for: ``run``, or ``gate``, which leaves out race counts, has
             bounds in place of the numbers of plans (artifact.md, section 7), and allows plans
-            without a bound (section 10).  None is ``gate`` for a grammar without `plan` whose plans
-            have no bound, else ``run``.
+            without a bound (section 10).  None is ``gate`` for a grammar without `plan` and
+            `limit depth`, else ``run``.
         clock: monotonic seconds; read every few thousand steps.
         check: the kernel that checks every certificate of the finished artifact, once, before it
             is handed out; raises Rejected.  What it returns names the bytes that it checked; None
@@ -99,7 +99,7 @@ class Options:
         metadata={
             "about": "purpose of the artifact; gate omits race counts, which are most of a "
             "deep artifact, and allows plans without a bound. By default run, and gate for a "
-            "grammar without `plan` and without a bound",
+            "grammar without `plan` and without `limit depth`",
             "short": "for",
         },
     )

@@ -30,7 +30,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import MAX_ROUND_BITS
 from tcc_certs.formats.codec import parse_decimal
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.places import parts_of
+from tcc_certs.policy.places import left_out, parts_of
 from tcc_certs.policy.reader import core_json, read_core
 from tcc_certs.race.enclosures import Beta
 from tcc_compiler import frontend, pass_diagnostics
@@ -40,7 +40,7 @@ from tcc_compiler.automata.constraint.apply import constrain
 from tcc_compiler.automata.letters import CallEdges, Letters, join_calls, partition
 from tcc_compiler.automata.regular.explore import explore, explore_partial
 from tcc_compiler.automata.table import Machine, Table, as_deterministic, ranked
-from tcc_compiler.automata.witness import find_cycle, infinite, is_planned
+from tcc_compiler.automata.witness import find_cycle, infinite
 from tcc_compiler.counting import bound, check_bits, count, count_for_gate, used_calls, weigh
 from tcc_compiler.cyclic import CyclicContents, breadth_first, calls_to_go, emit_cyclic
 from tcc_compiler.expectations import Built, Unmet, compare
@@ -346,7 +346,7 @@ def _allows_cycles(core: Core, attempt: attempts.Attempt, options: Options) -> b
     if options.purpose is not None:
         return options.purpose == "gate"
     counts = options.round_counts is not None or options.count_bits is not None
-    return not (counts or is_planned(core) or core.depth_totals)
+    return not (counts or core.has_plan or core.depth_totals)
 
 
 def _constrained(
@@ -354,21 +354,21 @@ def _constrained(
 ) -> tuple[Letters, Machine | Table]:
     """The letters, and the automaton of all statements.
 
-    For a gate it leaves out totals of depth if it has cycles without them.  If something is too
-    large or recursive without a depth, the depth is unrolled as for a run.
+    If it has cycles without the statements that a gate can decide by itself, it omits them.  If
+    something is too large or recursive without a depth, the depth is unrolled as for a run.
 
     Args:
         kept: the core with joined calls.
     """
-    if core.depth_totals and _allows_cycles(core, attempt, options):
-        relaxed = tuple(sorted({*attempt.relaxed, *core.depth_totals}))
+    if _allows_cycles(core, attempt, options):
+        relaxed = tuple(sorted({*attempt.relaxed, *left_out(core)}))
         try:
             letters, automaton = _explored(core, kept, replace(attempt, relaxed=relaxed), guard)
         except CompileRefused as refusal:
-            if refusal.code == "TCC404":
+            if refusal.code == "TCC404" or not core.depth_totals:
                 raise
         else:
-            if isinstance(automaton, Machine):
+            if relaxed == attempt.relaxed or isinstance(automaton, Machine):
                 return letters, automaton
     return _explored(core, kept, attempt, guard)
 
@@ -409,7 +409,8 @@ def _cyclic(
         )
     guard.enter("the file")
     tilt = _tilt(core, options)
-    relaxed = tuple([number for number in attempt.relaxed if number not in core.depth_totals])
+    left = left_out(core)
+    relaxed = tuple([number for number in attempt.relaxed if number not in left])
     contents = CyclicContents(
         core=core,
         document=core_json(core),
@@ -428,7 +429,7 @@ def _cyclic(
         artifact=artifact,
         checked=checked,
         core=core,
-        relaxed=tuple(sorted({*relaxed, *core.depth_totals})),
+        relaxed=tuple(sorted({*relaxed, *left})),
         letters=letters,
         table=machine,
         plans=None,

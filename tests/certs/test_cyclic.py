@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, permutations, product
 from typing import Any, TypeAlias
 
@@ -32,8 +32,9 @@ from tcc_compiler.pipeline import compile_core, compile_text
 from tcc_compiler.resources import Guard
 from tests.certs.rules.refusals import refusal
 from tests.forgery.artifacts import Forge, column_mutants, manifest_mutants
-from tests.oracle.cores import depth, letters, make_core, random_core
-from tests.oracle.plans import plans
+from tests.oracle.cores import depth, letters, make_core, random_core, random_later_core
+from tests.oracle.plans import answers, plans
+from tests.oracle.strict import without_strict
 
 GATE = Options(purpose="gate")
 Rows: TypeAlias = "Sequence[tuple[bool, Sequence[tuple[int, int]]]]"  # ends, and edges
@@ -128,6 +129,113 @@ def test_no_two_states_have_the_same_words(seed: int) -> None:
     artifact, _ = endless(1000 + seed, 5)
     automaton = view(read_artifact(artifact))
     assert classes(automaton) == automaton.states
+
+
+# Strict tools.
+
+
+def strict_core(seed: int) -> Core:
+    """A random core with a strict tool, of 2 to 4 calls, and without a total of depth."""
+    rng = random.Random(seed)
+    while True:
+        document = core_json(random_later_core(rng, strict=1, statements=0.3)[1])
+        document["statements"] = [
+            one for one in document["statements"] if one.get("what") != "depth"
+        ]
+        core = read_core(encode(document))
+        if 2 <= len(core.calls) <= 4 and any(tool.strict for tool in core.tools):
+            return core
+
+
+def strict_words(core: Core, states: int, longest: int) -> set[tuple[int, ...]] | None:
+    """The words that strict leaves, by brute force; None: no word is left.
+
+    Prefixes are one state if the same words follow them.  The calls without a sister, and the
+    states without an end, are removed until nothing changes.
+
+    Args:
+        states: at least the states of the automaton of the words without strict.
+    """
+    found = set(plans(without_strict(core), 2 * states))
+    begun = {word[:at] for word in found for at in range(min(states, len(word)) + 1)}
+    after = {
+        prefix: frozenset(
+            word[len(prefix) :]
+            for word in found
+            if word[: len(prefix)] == prefix and len(word) < len(prefix) + states
+        )
+        for prefix in begun
+    }
+    rows: dict[frozenset[tuple[int, ...]], dict[int, frozenset[tuple[int, ...]]]] = {}
+    for prefix, words_after in after.items():
+        if len(prefix) < states:
+            calls = [call for call in range(len(core.calls)) if (*prefix, call) in after]
+            rows[words_after] = {call: after[(*prefix, call)] for call in calls}
+    while True:
+        left = {
+            state: {
+                call: target
+                for call, target in row.items()
+                if target in rows and all(one in row for one in answers(core, call))
+            }
+            for state, row in rows.items()
+        }
+        ends = {state for state in left if () in state}
+        while more := {q for q, row in left.items() if q not in ends and ends & {*row.values()}}:
+            ends |= more
+        left = {state: left[state] for state in ends}
+        if left == rows:
+            break
+        rows = left
+    start = after.get((), frozenset())
+    if start not in rows:
+        return None
+    kept, layer = set[tuple[int, ...]](), [(start, ())]
+    for _ in range(longest + 1):
+        kept.update(word for state, word in layer if () in state)
+        layer = [(to, (*word, call)) for q, word in layer for call, to in rows[q].items()]
+    return kept
+
+
+def strict_cases(seeds: Iterable[int]) -> Counter[str]:
+    """Compare words of strict tools with brute force; return what was compared."""
+    counted = Counter[str]()
+    for seed in seeds:
+        core = strict_core(seed)
+        loose = compile_core(encode(core_json(without_strict(core))), GATE).artifact
+        if loose is None or not read_artifact(loose).manifest.cyclic:
+            continue
+        whole = check(loose)
+        # Up to 3 states, so that the words are few.  The automaton may omit statements.
+        if whole.automaton.states > 3 or whole.omitted:
+            continue
+        expected = strict_words(core, whole.automaton.states, 5)
+        artifact = compile_core(encode(core_json(core)), GATE).artifact
+        if expected is None:
+            assert artifact is None, seed
+            counted["none"] += 1
+            continue
+        assert artifact is not None, seed
+        found = check(artifact)
+        assert check_artifact(artifact, core=True).verdict == 0
+        counted["cyclic" if found.automaton.cyclic else "acyclic"] += 1
+        assert words(found, 5) == expected, seed
+        counted["cut"] += len(expected) < len(words(whole, 5))
+    return counted
+
+
+# Of the first 900 seeds, those in which strict leaves no word or fewer words.
+STRICT = 65, 82, 83, 117, 291, 386, 433, 514, 530, 701, 819, 823, 887
+
+
+def test_strict_words_are_those_that_brute_force_leaves() -> None:
+    counted = strict_cases(STRICT)
+    assert counted == {"cyclic": 8, "acyclic": 3, "none": 2, "cut": 11}
+
+
+@pytest.mark.campaign
+def test_more_strict_words_are_those_that_brute_force_leaves() -> None:
+    assert strict_cases(range(1000, 10_000))["cut"] > 100
 
 
 def test_a_total_of_depth_is_not_unrolled() -> None:

@@ -253,6 +253,34 @@ def test_ends_that_are_not_proved_are_refused(artifact: tcc.Artifact) -> None:
     assert refused.value.code is Code.PROOF_STEP
 
 
+@pytest.mark.parametrize("depth", ["", "limit depth <= 3\n"])
+def test_a_longer_way_to_an_end_may_be_too_long(depth: str) -> None:
+    """The gate refuses each `close`, so a session of two steps has no call left for `a b`."""
+    text = """grammar g version "1"
+tool step
+tool close(left: number 0 .. 9)
+tool a
+tool b
+plan = step* (close | a b)
+forbid close(left >= 0)
+"""
+    artifact = tcc.compile_text(f"{text}{depth}", purpose="gate")
+    document = {
+        "schema": "tcc.proof/2",
+        "core": core_digest(artifact),
+        "question": {"kind": "finishable", "statements": []},
+        "arguments": [],
+    }
+    assert artifact.manifest.cyclic
+    assert code_of(document, artifact) is (Code.PROOF_STEP if depth else None)
+    with tcc.Gate(artifact) as gate:
+        for _ in range(2):
+            with gate.call("step") as permit:
+                permit.done()
+        assert gate.check("a").allowed is not bool(depth)
+        assert gate.check("close", {"left": 1}).code == "R202"
+
+
 def test_the_work_of_lemmas_about_plans_is_bounded(
     artifact: tcc.Artifact, proofs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -341,7 +341,7 @@ def _draw_later(rng: random.Random, most: int, strict: float, statements: float)
     own = [{at for at, (tool, _) in enumerate(listed) if tool == one} for one in range(len(tools))]
     found = random_statements(rng, [calls for calls in own if calls], most)
     while rng.random() < statements:
-        found.append(_about_values(rng, names))
+        found.append(random_about_values(rng, names))
     return make_core(
         tools=tools,
         calls=[call(t, v, rng.choice(costs), price=rng.randint(0, 2)) for t, v in listed],
@@ -351,7 +351,7 @@ def _draw_later(rng: random.Random, most: int, strict: float, statements: float)
     )
 
 
-def _about_values(rng: random.Random, names: Sequence[str]) -> dict[str, Any]:
+def random_about_values(rng: random.Random, names: Sequence[str]) -> dict[str, Any]:
     """A statement that compares listed fields."""
     if "b-b" in names and rng.random() < 0.3:
         return sum_at_most("b-b", "n", str(Fraction(rng.randint(0, 4))))

@@ -8,7 +8,7 @@ residuals after such calls, and none of them may stop.  The automaton is finite 
 alive and distinct (C1 to C6).  So if all pairs agree, its plans are exactly those of the core; C8
 shows that the calls are the same.  A call of a strict tool may lack an edge although it could
 finish, if strict requires it (:mod:`tcc_certs.corecheck.graphs`).  Relaxed statements are omitted,
-and so are totals of depth if the automaton has cycles.
+and so is what an automaton with cycles leaves to the gate.
 A nondeterministic artifact is the graph of the partial derivatives of its core: the check builds
 this graph again, and its root must have the same digest (G103).
 Normative text: docs/spec/artifact.md, section 9.
@@ -81,9 +81,7 @@ def check_core(
         Rejected: G101 one may stop and the other may not; G102 only one allows a call; G103 a
             nondeterministic graph that is not that of the core; D201 a bound is exceeded.
     """
-    omitted = set(checked.file.manifest.relaxed)
-    if checked.automaton.cyclic:
-        omitted.update(checked.core.depth_totals)  # sessions count their calls
+    omitted = checked.omitted
     parts = [part for part in parts_of(checked.core) if part.number not in omitted]
     if not checked.file.manifest.nondeterministic:
         return _Walk(checked, parts, pairs, WorkBudget(steps)).run()
@@ -130,7 +128,7 @@ class _Walk:
         dead: dict[int, int] = {}  # residual -> the pair that it was met from
         spans = Spans(residuals, states)
         spans.add(root, first)
-        cut = StrictCut(residuals, self._automaton.cyclic) if self._alphabet.strict else None
+        cut = StrictCut(residuals) if self._alphabet.strict else None
         for at, pair in enumerate(todo):  # grows as it is read
             residual, q = divmod(pair, states)
             if spans.inside(q, residual):

@@ -8,9 +8,9 @@ What strict cuts: which calls lack an edge because some answer to them leaves no
 of a core with strict tools is the largest part of its plans in which, wherever a call of a strict
 tool may come, every answer that it may get may come, and goes on so (docs/spec/core.md, section 5).
 A residual is *open* when it has a plan of that part: it may stop, or some call goes on to an open
-residual, or some strict call does for all its answers.  If the plans before the cut are finitely
-many, there is one such set, found from the ends up.  With cycles it is the greatest set: calls are
-left out, and residuals that reach no end any more, until nothing changes.  A call that has no edge
+residual, or some strict call does for all its answers.  Without cycles there is one such set, found
+from the ends up.  With cycles it is the greatest set: calls are left out, and residuals that reach
+no end any more, until nothing changes.  A call that has no edge
 is right to have none when what follows it is not open; a strict call when this is so for one of its
 answers.  That the answers of a strict call have edges all or none is C9, and was looked at before.
 Cost: linear in the residuals and their edges, calls counted one by one.
@@ -153,19 +153,15 @@ def _digests(
 class StrictCut:
     """The calls without an edge of one walk, and all that they lead to.
 
-    Args:
-        cyclic: whether there may be infinitely many plans.
-
     Attributes:
         live: how many residuals behind them have a plan before the cut.
         dead: how many have none.
     """
 
-    __slots__ = ("_choices", "_cyclic", "_due", "_edges", "_number", "_residuals", "dead", "live")
+    __slots__ = ("_choices", "_due", "_edges", "_number", "_residuals", "dead", "live")
 
-    def __init__(self, residuals: Residuals, cyclic: bool = False) -> None:
+    def __init__(self, residuals: Residuals) -> None:
         self._residuals = residuals
-        self._cyclic = cyclic
         # Residuals of which one at least is not open; the first pair with such a call.
         self._due: dict[Choice, int] = {}
         self._number: dict[int, int] = {}  # the residuals that are looked at, as they were met
@@ -199,21 +195,14 @@ class StrictCut:
             count(len(todo), 1 + KEPT * len(row))
 
     def unjustified(self) -> int | None:
-        """The first pair with a call that should have an edge; None where there is none.
-
-        Raises:
-            Rejected: G102 where the core has infinitely many plans before the cut.
-        """
+        """The first pair with a call that should have an edge; None where there is none."""
         stops = [self._residuals.stops[residual] for residual in self._number]
         live = reaching(stops, self._edges)
         self.live = sum(live)
         self.dead = len(live) - self.live
-        if self._cyclic:
-            return self._first_open(self._greatest(stops, live))
         order = targets_first(self._edges, live)
-        if len(order) < self.live:
-            expected = "finitely many plans before the cut"
-            raise Rejected(Code.CORE_NEXT_CALL, "core", expected, "a cycle")
+        if len(order) < self.live:  # there are cycles
+            return self._first_open(self._greatest(stops, live))
         residuals = list(self._number)
         opened: set[int] = set()
         for number in order:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from tcc_certs.policy.nodes import Definition, Limit, Statement, Total, statement_text
-from tcc_certs.policy.plans import Call, CallSet, Expr, Model
+from tcc_certs.policy.plans import Call, CallSet, Expr, Model, OneCall, Repeat
 from tcc_certs.values.fields import Field
 from tcc_certs.values.zones import Zones
 
@@ -99,6 +99,14 @@ class Core:
     def tool_of(self) -> Mapping[str, Tool]:
         """The tools by their names."""
         return {tool.name: tool for tool in self.tools}
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether a plan expression says more than that any calls may follow each other."""
+        match self.plan:
+            case Repeat(OneCall(pattern), 0, None):
+                return self.patterns[pattern] != ((0, len(self.calls)),)
+        return True
 
     @cached_property
     def depth_totals(self) -> tuple[int, ...]:

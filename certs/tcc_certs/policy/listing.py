@@ -13,7 +13,7 @@ from typing import Any
 from tcc_certs.errors import clip
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.nodes import quoted, statement_text
-from tcc_certs.policy.places import Place, parts_of
+from tcc_certs.policy.places import Place, left_out, parts_of
 
 _SHOWN = 8
 _WIDEST = 200
@@ -45,17 +45,16 @@ def listed_statements(
 
     Args:
         relaxed: the numbers of the statements that the artifact relaxed.
-        cyclic: whether its automaton has cycles.  Then sessions count their calls, and the gate
-            holds the totals of depth.
+        cyclic: whether its automaton has cycles.  Then it leaves some statements to the gate.
     """
-    counted = core.depth_totals if cyclic else ()
+    left = left_out(core) if cyclic else ()
     return tuple(
         [
             ListedStatement(
                 text=part.text,
                 because=core.statements[part.number].because,
-                place="gate" if part.number in counted else part.place,
-                holds=part.holds,
+                place="gate" if part.number in left else part.place,
+                holds=None if part.number in left else part.holds,
                 relaxed=part.number in relaxed,
             )
             for part in parts_of(core)
@@ -119,7 +118,7 @@ _LISTED = 200
 _LONGEST = 2000
 _PLACES = {
     "automaton": "every plan satisfies it",
-    "gate": "it depends on values or times that plans do not have, so only the gate decides it",
+    "gate": "only the gate decides it: plans lack its values or times, or no look ahead needs it",
     "both": "plans satisfy the text after `plans:`, where _ is open; the gate decides the whole",
     "run": "the artifact leaves it to a run, which drops the plans that break it",
 }

@@ -2,7 +2,7 @@
 
 A statement is held by the automaton, by the gate, or by both.  Its part in plans is a table over
 classes of calls (:mod:`tcc_certs.policy.tables`) or a sum of amounts.  The place follows from the
-core alone.  Normative text: docs/spec/artifact.md, section 9.
+core alone.  Normative text: docs/spec/artifact.md, sections 9 and 10.
 Cost: linear in the calls of the tools whose listed fields a statement mentions, and in its table;
 all statements together take at most `MAX_ALL_WORK` steps.
 """
@@ -191,6 +191,130 @@ def parts_of(core: Core) -> tuple[StatementPart, ...]:
     if found is None:
         found = core.__dict__["_parts"] = _Parts(core).all()
     return found
+
+
+def left_out(core: Core) -> tuple[int, ...]:
+    """Return the numbers of the statements that an automaton with cycles leaves to the gate.
+
+    No session gets stuck because of them, so no look ahead needs them.  Totals of depth are among
+    them: sessions count their calls.  Computed once for each core.
+
+    Raises:
+        Fault: a statement is wrong.
+    """
+    found: tuple[int, ...] | None = core.__dict__.get("_left_out")
+    if found is None:
+        found = core.__dict__["_left_out"] = tuple(
+            sorted([*core.depth_totals, *_without_dead_ends(core)])
+        )
+    return found
+
+
+def omitted(core: Core, relaxed: Iterable[int], *, cyclic: bool) -> frozenset[int]:
+    """Return the numbers of the statements that an automaton omits, although it could hold them.
+
+    Args:
+        relaxed: those that the artifact relaxed.
+        cyclic: whether the automaton has cycles.
+    """
+    return frozenset([*relaxed, *(left_out(core) if cyclic else ())])
+
+
+def refused_tools(core: Core, part: StatementPart) -> set[int]:
+    """Return the tools of which a statement refuses some call in some plan."""
+    return _tools_of(core, part, list(map(bool, _refusals(part))))
+
+
+def _without_dead_ends(core: Core) -> set[int]:
+    """The statements that refuse only calls of tools that no session needs for its end.
+
+    Calls of other tools can be taken out of each way to an end, and the rest stays allowed.
+    """
+    if core.has_plan or core.start is not None or core.goals:
+        return set()
+    held_parts = [part for part in parts_of(core) if part.place != "gate"]
+    parts = [part for part in held_parts if part.number not in core.depth_totals]
+    answers = _answers(core)
+    held = [part for part in parts if _is_small(part) or _decides_more(core, part, answers)]
+    left = {part.number for part in parts} - {part.number for part in held}
+    refusing: dict[int, list[StatementPart]] = {}
+    for part in parts:
+        for tool in refused_tools(core, part) if part.number in left else ():
+            refusing.setdefault(tool, []).append(part)
+    for part in held:  # grows as it is read
+        for other in [one for tool in _needed_tools(core, part) for one in refusing.pop(tool, ())]:
+            if other.number in left:
+                left.remove(other.number)
+                held.append(other)
+    return left
+
+
+def _is_small(part: StatementPart) -> bool:
+    """Whether a statement adds no state to an automaton."""
+    return part.table is not None and len(part.table.moves) == 1
+
+
+def _decides_more(
+    core: Core, part: StatementPart, answers: Mapping[int, Sequence[Sequence[int]]]
+) -> bool:
+    """Whether the automaton refuses more than the gate does by the statement itself.
+
+    It looks ahead to the end, at each answer of a call, and at calls that may not have happened.
+    """
+    table = part.table
+    is_more = min(part.weights) < 0 if table is None else not all(table.accepts)
+    refusals, class_of = _refusals(part), part.class_of
+    return is_more or any(
+        len({refusals[class_of[call]] for call in calls}) > 1
+        for tool in refused_tools(core, part)
+        for calls in answers.get(tool, ())
+    )
+
+
+def _needed_tools(core: Core, part: StatementPart) -> set[int]:
+    """The tools whose calls cannot be taken out of each way to an end that a statement allows."""
+    rule = policy_of(core).rules[part.number]
+    if rule.kind == "owe":
+        return {at for at, tool in enumerate(core.tools) if tool.name in rule.pays}
+    if part.table is None:
+        return _tools_of(core, part, [weight < 0 for weight in part.weights])
+    columns = zip(*part.table.moves, strict=True)
+    is_moved = [any(to not in (-1, q) for q, to in enumerate(column)) for column in columns]
+    return _tools_of(core, part, is_moved)
+
+
+def _refusals(part: StatementPart) -> list[Any]:
+    """By class of calls, when a statement refuses it; 0 is never."""
+    if part.table is None:
+        return [max(weight, 0) for weight in part.weights]
+    columns = zip(*part.table.moves, strict=True)
+    refusals = [tuple([to < 0 for to in column]) for column in columns]
+    return [refusal if any(refusal) else 0 for refusal in refusals]
+
+
+def _tools_of(core: Core, part: StatementPart, is_chosen: Sequence[bool]) -> set[int]:
+    """The tools of the calls of some classes.  Class 0 is never chosen: it has no effect."""
+    return {
+        core.calls[call].tool
+        for low, high, at in part.class_of.runs
+        if is_chosen[at]
+        for call in range(low, high)
+    }
+
+
+def _answers(core: Core) -> Mapping[int, Sequence[Sequence[int]]]:
+    """By tool with listed answers, the calls that differ in these answers alone."""
+    arguments = {
+        at: sum([one.type is None for one in tool.arguments])
+        for at, tool in enumerate(core.tools)
+        if any(one.type is None for one in tool.answers)
+    }
+    found: dict[int, dict[Any, list[int]]] = {at: {} for at in arguments}
+    for at, call in enumerate(core.calls):
+        if call.tool in found:
+            chosen = call.values[: arguments[call.tool]]
+            found[call.tool].setdefault(chosen, []).append(at)
+    return {tool: list(groups.values()) for tool, groups in found.items()}
 
 
 class _Parts:

@@ -10,7 +10,9 @@ each answer has a value of its type.  Then a session is in one state of the auto
 
 A tool is free if the automaton holds every statement that restricts it.  Such a statement decides
 calls as the automaton does if the outcomes of its calls are known, and no error of a call that it
-looks at was read.
+looks at was read.  So does a statement that an automaton with cycles leaves to the gate, and it
+restricts only the tools that its table refuses.  With a total of depth no other way to an end may
+be shorter than that of free tools.
 Cost: one pass over the automaton, and the tables of the statements.
 """
 
@@ -25,7 +27,7 @@ from tcc_certs.policy import forms
 from tcc_certs.policy.forms import Rule
 from tcc_certs.policy.kinds import walk
 from tcc_certs.policy.meaning import policy_of
-from tcc_certs.policy.places import parts_of
+from tcc_certs.policy.places import left_out, parts_of, refused_tools
 from tcc_certs.proof.plans import Plan, labels_in, set_of
 from tcc_certs.values.places import State, listed_states
 
@@ -79,18 +81,27 @@ def open_reason(plan: Plan) -> str:
     core = plan.core
     rules = policy_of(core).rules
     free = {tool.name for tool in core.tools}
+    is_counted = plan.automaton.cyclic and bool(core.depth_totals)
+    left = left_out(core) if plan.automaton.cyclic else ()
     for part, rule in zip(parts_of(core), rules, strict=True):
-        is_held = part.place == "automaton" and part.number not in plan.relaxed
-        if is_held and not _reads_errors(plan, rule):
+        if is_counted and part.number in core.depth_totals:
             continue
+        if part.place == "automaton" and not _reads_errors(plan, rule):
+            if part.number in left:
+                free -= {core.tools[at].name for at in refused_tools(core, part)}
+            if part.number in left or part.number not in plan.omitted:
+                continue
         if rule.kind == "owe" and not any(map(plan.labels, rule.tools or ())):
             continue  # no session has a call that owes
         if rule.kind == "owe" or rule.kind == "total" or rule.tools is None:
             return f"whether a session can always satisfy `{part.text}`"
         free -= {tool for tool in free if tool in rule.tools}
     labels = set_of([label for tool in sorted(free) for label in plan.labels(tool)])
-    if len(_finishing(plan, labels)) < len(plan.reached()):
+    calls = _calls_to_end(plan, labels)
+    if len(calls) < len(plan.reached()):
         return "each way to an end has a call that a statement may refuse"
+    if is_counted and any(plan.automaton.calls_to_go[state] < calls[state] for state in calls):
+        return "each way to an end may have more calls than `limit depth` leaves"
     return ""
 
 
@@ -118,8 +129,11 @@ def _reads_errors(plan: Plan, rule: Rule) -> bool:
     )
 
 
-def _finishing(plan: Plan, labels: int) -> set[int]:
-    """The states from which these labels lead to a state where a plan may end."""
+def _calls_to_end(plan: Plan, labels: int) -> dict[int, int]:
+    """By state, the fewest calls of these labels that lead to a state where a plan may end.
+
+    A state without such calls is absent.
+    """
     before: dict[int, list[int]] = {}
     todo = []
     for state in plan.reached():
@@ -128,10 +142,10 @@ def _finishing(plan: Plan, labels: int) -> set[int]:
         for target, some in plan.row(state):
             if some & labels:
                 before.setdefault(target, []).append(state)
-    found = set(todo)
-    while todo:
-        for state in before.get(todo.pop(), ()):
-            if state not in found:
-                found.add(state)
-                todo.append(state)
+    found = dict.fromkeys(todo, 0)
+    for state in todo:  # grows as it is read
+        for source in before.get(state, ()):
+            if source not in found:
+                found[source] = found[state] + 1
+                todo.append(source)
     return found

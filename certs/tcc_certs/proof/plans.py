@@ -78,7 +78,8 @@ class Plan:
     Args:
         automaton: its states and edges.
         core_calls: for each call of the artifact its index in the core.
-        relaxed: the numbers of the statements that the automaton leaves to the gate.
+        omitted: the numbers of the statements that the automaton omits, although it could hold
+            them.
 
     Raises:
         Rejected: D201 the artifact has too many calls and edges.
@@ -89,10 +90,10 @@ class Plan:
         core: Core,
         automaton: Automaton,
         core_calls: Sequence[int],
-        relaxed: Collection[int] = (),
+        omitted: Collection[int] = (),
     ) -> None:
         self.core = core
-        self.relaxed = relaxed
+        self.omitted = omitted
         self.root = automaton.root
         bits = len(core_calls) * len(automaton.edge_call)
         if bits > MAX_BITS:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.nodes import Get, Name, Word, text_of, written
-from tcc_certs.policy.plans import Call, OneCall, Repeat
+from tcc_certs.policy.plans import Call
 from tcc_certs.values.places import listed_states
 from tcc_compiler.automata.letters import Letters
 from tcc_compiler.automata.table import Machine, components
@@ -68,7 +68,7 @@ def infinite(
     core: Core, letters: Letters, before: Sequence[int], cycle: Sequence[int]
 ) -> CompileRefused:
     """The refusal of a language in which `cycle` can be repeated after `before`."""
-    without = "" if is_planned(core) else ", as no `plan` says what a plan is"
+    without = "" if core.has_plan else ", as no `plan` says what a plan is"
     first = "say in `plan` what follows what, or " if without else ""
     lead = f"after {calls_text(core, letters, before)}, " if before else ""
     limits = " or ".join(cuts(core, letters, cycle))
@@ -78,17 +78,6 @@ def infinite(
         f"{calls_text(core, letters, cycle)} can be repeated for ever{without}",
         hint=f"{first}add {limits}; a gate needs no limit: --for gate",
         place="plan",
-    )
-
-
-def is_planned(core: Core) -> bool:
-    """Whether a plan expression says more than that any calls may follow each other."""
-    plan = core.plan
-    return not (
-        isinstance(plan, Repeat)
-        and (plan.low, plan.high) == (0, None)
-        and isinstance(plan.body, OneCall)
-        and core.patterns[plan.body.pattern] == ((0, len(core.calls)),)
     )
 
 

@@ -1,7 +1,9 @@
 """Plans of an artifact with cycles: as a graph without counts, and compared with other plans.
 
-There are infinitely many plans, so no number of them is given.  A total of depth is no part of the
-automaton; the graph counts calls, and the comparison looks at the lengths of plans.
+There are infinitely many plans, so no number of them is given.  A state of the graph is a state of
+the automaton with the states of the statements that the automaton leaves to the gate.  No plan ends
+sooner because of these.  For a total of depth the graph counts calls, and the comparison looks at
+the lengths of plans.
 Cost: the edges of each pair of states that is reached, at most `MOST_EDGES`.
 """
 
@@ -11,11 +13,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.places import StatementPart, left_out, parts_of
 from tcc_runtime.analysis.difference import OneSided, Plan
 from tcc_runtime.analysis.graph import MOST_EDGES, PlanGraph, Row
+from tcc_runtime.artifact.constraints import core_calls
 from tcc_runtime.artifact.load import Artifact
 
 _FAR: Final = 1 << 62  # calls
+# A state of the automaton, calls so far if they are counted, and the states of statements.
+_Key: TypeAlias = "tuple[int, int, tuple[int, ...]]"
 _Pair: TypeAlias = "tuple[int, int | None]"  # None: the second side lacks the prefix
 
 
@@ -36,31 +43,65 @@ class Endless:
         self.artifact = artifact
         self.texts = artifact.texts
         self.cost_low = artifact.cost_low
-        self.root = artifact.root
-        self._size = artifact.manifest.states
         self._most = artifact.core.depth if counted else None
+        parts = _left_out(artifact.core)
+        self._steps = [part.step for part in parts]
+        # By call of the artifact, the parts that it may move, and its class there.
+        self._classes = [
+            [(at, part.class_of[call]) for at, part in enumerate(parts) if part.class_of[call]]
+            for call in core_calls(artifact)
+        ]
+        first = artifact.root, 0, tuple([part.start for part in parts])
+        self._keys: list[_Key] = [first]
+        self._numbers = {first: 0}
+        self._rows: dict[int, Row] = {}
+        self.root = 0
 
     def edges(self, q: int) -> Row:
         """The edges of a state as (call, target), in call order."""
-        made, state = divmod(q, self._size)
-        row = self.artifact.edges(state)
-        if self._most is None:
-            return row
-        to_go, left = self.artifact.automaton.calls_to_go, self._most - made - 1
-        first = (made + 1) * self._size
-        return [(call, first + target) for call, target in row if to_go[target] <= left]
+        row = self._rows.get(q)
+        if row is None:
+            row = self._rows[q] = list(self._edges(q))
+        return row
+
+    def _edges(self, q: int) -> Iterator[tuple[int, int]]:
+        state, made, held = self._keys[q]
+        to_go, most = self.artifact.automaton.calls_to_go, self._most
+        made += most is not None
+        for call, target in self.artifact.edges(state):
+            after = self._after(held, call)
+            if after is None or (most is not None and to_go[target] > most - made):
+                continue
+            key = target, made, after
+            number = self._numbers.setdefault(key, len(self._keys))
+            if number == len(self._keys):
+                self._keys.append(key)
+            yield call, number
+
+    def _after(self, held: tuple[int, ...], call: int) -> tuple[int, ...] | None:
+        """The states of the statements after a call; None: one of them refuses it."""
+        classes = self._classes[call]
+        if not classes:
+            return held
+        after = list(held)
+        for at, number in classes:
+            state = self._steps[at](held[at], number)
+            if state is None:
+                return None
+            after[at] = state
+        return tuple(after)
 
     def accepts(self, q: int) -> bool:
         """Whether a plan may stop in a state."""
-        return self.artifact.accepts(q % self._size)
+        return self.artifact.accepts(self._keys[q][0])
 
     def fewest(self, q: int) -> int:
         """The fewest calls after which a plan may stop."""
-        return self.artifact.automaton.calls_to_go[q % self._size]
+        return self.artifact.automaton.calls_to_go[self._keys[q][0]]
 
     def rank(self, q: int) -> int:
         """An upper bound on the calls that may follow."""
-        return _FAR if self._most is None else self._most - q // self._size
+        return _FAR if self._most is None else self._most - self._keys[q][1]
 
     def plans(self, q: int) -> int:
         """Raise: see :meth:`Artifact.plans`."""
@@ -75,6 +116,12 @@ class Endless:
         return self.texts
 
 
+def _left_out(core: Core) -> list[StatementPart]:
+    """What plans hold of the statements that the automaton leaves to the gate, without depth."""
+    left = set(left_out(core)) - set(core.depth_totals)
+    return [part for part in parts_of(core) if part.number in left]
+
+
 def endless_difference(old: Artifact, new: Artifact, graphs: Sequence[PlanGraph]) -> list[OneSided]:
     """The plans that only the new, and that only the old, artifact has: the shortest of each.
 
@@ -86,7 +133,9 @@ def endless_difference(old: Artifact, new: Artifact, graphs: Sequence[PlanGraph]
     """
     before, after = graphs
     depths = [one.core.depth if one.cyclic else None for one in (old, new)]
-    if old.manifest.root == new.manifest.root and depths[0] == depths[1]:
+    left = [{part.text for part in _left_out(one.core)} if one.cyclic else None
+            for one in (old, new)]  # fmt: skip
+    if (old.manifest.root, depths[0], left[0]) == (new.manifest.root, depths[1], left[1]):
         return [OneSided(plans=None, shortest=None, cheapest=None)] * 2
     sides = ((after, before, depths[1], depths[0]), (before, after, depths[0], depths[1]))
     return [

@@ -33,7 +33,6 @@ from tcc_certs.policy.nodes import (
     Word,
     walk,
 )
-from tcc_certs.policy.plans import OneCall, Repeat
 from tcc_certs.policy.type_texts import name_text
 from tcc_certs.values.declared import NumberType, PathType, TextType, UrlType, json_of
 from tcc_certs.values.fields import Field, FieldType, NullableType
@@ -294,12 +293,8 @@ def _named(tool: Tool, field: Field) -> str:
 
 def is_any(core: Core) -> bool:
     """Whether the plan of a core is ``any*``, without a signature or strict tools."""
-    if core.start is not None or core.goals or any(tool.strict for tool in core.tools):
-        return False
-    match core.plan:
-        case Repeat(OneCall(pattern), 0, None):
-            return core.patterns[pattern] == ((0, len(core.calls)),)
-    return False
+    is_signed = core.start is not None or bool(core.goals)
+    return not (is_signed or core.has_plan or any(tool.strict for tool in core.tools))
 
 
 __all__ = ["Incomparable", "Joined", "is_any", "joined"]

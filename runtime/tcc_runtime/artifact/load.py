@@ -21,6 +21,7 @@ from tcc_certs.formats.codec import decode
 from tcc_certs.formats.container import Tensor
 from tcc_certs.kernel import CheckedArtifact, check
 from tcc_certs.policy.core import Core
+from tcc_certs.policy.places import omitted
 from tcc_certs.policy.reader import read_core
 from tcc_certs.race.digest import root_context
 
@@ -276,6 +277,11 @@ class Artifact:
     def relaxed(self) -> tuple[int, ...]:
         """The numbers of the statements that the automaton omits and a run enforces."""
         return self.manifest.relaxed
+
+    @property
+    def omitted(self) -> frozenset[int]:
+        """The numbers of the statements that the automaton omits, although it could hold them."""
+        return omitted(self.core, self.relaxed, cyclic=self.cyclic)
 
     @cached_property
     def core(self) -> Core:

@@ -190,6 +190,6 @@ def plan_of(artifact: Any) -> Plan:
     if not isinstance(found, Plan):
         core: Core = artifact.core
         found = artifact.kept["proof plan"] = Plan(
-            core, artifact.automaton, core_calls(artifact), artifact.relaxed
+            core, artifact.automaton, core_calls(artifact), artifact.omitted
         )
     return found

@@ -96,7 +96,7 @@ def _reason(policy: Policy, one: WrittenStatement) -> Reason:
 
 
 def restrictions_of(policy: Policy) -> Sequence[WrittenStatement]:
-    """Return the restrictions of an artifact, without the statements that it leaves to a run."""
+    """Return the restrictions of an artifact, without the statements that its automaton omits."""
     return trials_of(policy).restrictions
 
 
@@ -127,11 +127,13 @@ class Trials:
 
     def __init__(self, policy: Policy) -> None:
         self._core = policy.core
-        relaxed = policy.artifact.relaxed
+        # A session counts its calls, so a total of depth can end it as if the automaton held it.
+        counted = policy.core.depth_totals if policy.artifact.cyclic else ()
+        omitted = policy.artifact.omitted.difference(counted)
         self.restrictions = [
             one
             for one in statements_of(policy.core, {})
-            if one.part[0] != "statements" or one.part[1] not in relaxed
+            if one.part[0] != "statements" or one.part[1] not in omitted
         ]
         self._walks: dict[frozenset[Part], tuple[Walk, RenewedBudget]] = {}
         self._lock = threading.Lock()

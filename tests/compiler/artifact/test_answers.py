@@ -155,6 +155,6 @@ tool `a-b`(`x y`: 1 | 2)
         "`limit count(`a-b`) <= N` or `limit sum(`a-b`.`x y`) <= X`; a gate needs no limit: "
         "--for gate"
     )
-    limited = compile_text(text + "limit sum(`a-b`.`x y`) <= 3\n", Options())
+    limited = compile_text(text + "limit sum(`a-b`.`x y`) <= 3\n", Options(purpose="run"))
     assert limited.artifact is not None
     assert check(limited.artifact).plans[-1] == 7

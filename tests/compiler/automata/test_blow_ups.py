@@ -45,7 +45,7 @@ def late(size: int) -> list:
 def test_an_explosion_ends_at_the_guard_in_bounded_memory(parts) -> None:
     tracemalloc.start()
     try:
-        assert refused(core(**parts), max_states=2000).code == "TCC403"
+        assert refused(core(**parts), purpose="run", max_states=2000).code == "TCC403"
         assert tracemalloc.get_traced_memory()[1] < 40_000_000
     finally:
         tracemalloc.stop()

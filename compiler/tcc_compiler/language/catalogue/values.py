@@ -172,7 +172,7 @@ LANGUAGE: Mapping[str, Entry] = {
         "N` those with that tool, `limit price`, `latency` or `epsilon` those whose calls\n"
         "have one.\n\n"
         "A gate needs no limit: compile with `--for gate`. A grammar without `plan` and without\n"
-        "a limit is compiled so by default.",
+        "`limit depth` is compiled so by default.",
         _HEAD + "tool a\ntool b\nplan = a* b\n",
     ),
     "TCC402": Entry(
