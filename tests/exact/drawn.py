@@ -23,12 +23,14 @@ tool look(k: text, n: integer 0 .. 2) gives (v: yes | no, m: integer 0 .. 2, w: 
 }
 tool ok(k: text) gives (v: yes | no)
 tool act(k: text, n: integer 0 .. 2, z?: text, e: x | y) { errors mean failed }
+tool pack(k: text, t: list min 1 max 3 of (s: text, p: integer 0 .. 2, q?: text))
+  gives (r: list max 3 of (s: text, p: integer 0 .. 2, q: yes | no | *))
 tool over
 limit depth <= 40
 """
-TOOLS = ("look", "ok", "act", "over")
-FIELDS = {"look": "knvmw", "ok": "kv", "act": "knze", "over": ""}
-ARGUMENTS = {"look": "kn", "ok": "k", "act": "knze", "over": ""}
+TOOLS = ("look", "ok", "act", "pack", "over")
+FIELDS = {"look": "knvmw", "ok": "kv", "act": "knze", "pack": "ktr", "over": ""}
+ARGUMENTS = {"look": "kn", "ok": "k", "act": "knze", "pack": "kt", "over": ""}
 
 
 class Drawer:
@@ -51,8 +53,9 @@ class Drawer:
             first = rng.choice(("act", "ok", "act(n > 0)"))
             return f"after {first} owe {rng.choice(('over', 'look', 'ok'))}"
         on = rng.choice(
-            ("act", "act", "act", "act", "ok", "look", "over", "act | ok", "any", "act | look")
-        )
+            ("act", "act", "act", "pack", "pack", "pack", "ok", "look", "over", "act | ok", "any",
+             "act | look", "act | pack")
+        )  # fmt: skip
         if kind < 0.2:
             return f"forbid {on}" if rng.random() < 0.2 else f"forbid {self.restricted(on)}"
         if kind < 0.34:
@@ -85,7 +88,8 @@ class Drawer:
         if tool == "act" and rng.random() < 0.4:
             counted = f"sum({tool}{where}.n{within})"
         per = rng.choice(("", " per k", " per session.g"))
-        most = rng.choice(("0", "1", "2", "3", "n" if tool != "ok" else "1"))
+        chosen = self.match("k" if tool == "ok" else "kne"[: 3 if tool == "act" else 2])
+        most = rng.choice(("0", "1", "2", "3", "n" if tool != "ok" else "1", chosen))
         return f"limit {counted}{per} <= {most} in session"
 
     def condition(self, on: str | None, depth: int) -> str:
@@ -100,6 +104,8 @@ class Drawer:
             inner = self.condition(on, 0)
             return f"not ({inner})" if not inner.startswith(("no ", "every")) else inner
         fields = self.arguments(on)
+        if rng.random() < (0.7 if "t" in fields else 0.2):
+            return self.listed(fields)
         if fields and rng.random() < 0.3:
             return self.plain(fields, "")
         kind = rng.random()
@@ -134,12 +140,57 @@ class Drawer:
                 found += [f".{name} = n"] if "n" in fields else []
             elif name == "e":
                 found += [".e = x"]
+                found += [f".{name} <= {self.match(fields)}"] if fields else []
             elif name == "z":
                 found += [".z = null"]
-            else:
+            elif name in "kw":
                 found += [f".{name} = session.g"]
                 found += [f".{name} = k"] if "k" in fields else []
         return rng.choice(found)
+
+    def match(self, fields: str) -> str:
+        """A number by the value of an argument, or of an attribute."""
+        rng = self.rng
+        one, two, three = rng.sample("012", 3)
+        found = [f'match session.g {{ "a": {one}, "b" | "c": {two}, else: {three} }}']
+        if "e" in fields:
+            found.append(f"match e {{ x: {one}, y: {two} }}")
+        if "k" in fields:
+            found.append(f'match k {{ "a": {one}, else: {two} }}')
+        if "n" in fields:
+            found.append(f"match n {{ 0: {one}, 1 | 2: n, else: {two} }}")
+        return rng.choice(found)
+
+    def listed(self, fields: str) -> str:
+        """A condition about the elements of a list."""
+        rng = self.rng
+        found = ["last(pack).r", "last(pack(same k)).r" if "k" in fields else "last(pack).t",
+                 "pack.r", "pack.t"]  # fmt: skip
+        source = rng.choice([*found, "t", "t", "t", "t"] if "t" in fields else found)
+        filters = [self.of_row(fields) for _ in range(rng.choice((1, 1, 2)))]
+        inner = f"({', '.join(filters)})"
+        kind = rng.random()
+        if kind < 0.3:
+            return f"{source}{inner if rng.random() < 0.9 else ''}"
+        if kind < 0.5:
+            return f"no {source}{inner}"
+        if kind < 0.75:
+            first = f"({self.of_row(fields)})" if rng.random() < 0.3 else ""
+            return f"every {source}{first}{inner}"
+        if kind < 0.87:
+            value = "k" if "k" in fields else '"a"'
+            some = f"{source}{rng.choice(('', f'({self.of_row(fields)})'))}"
+            return f"{value} {rng.choice(('in', 'not in'))} {some}.s"
+        return f"count({source}{inner}) {rng.choice(('<=', '>='))} {rng.choice('12')}"
+
+    def of_row(self, fields: str) -> str:
+        """A condition on a row."""
+        found = ['s = "a"', 's != "a"', 's ~ "a|b"', "s = session.g", "p >= 1", "p = 0", "p != 1",
+                 'p = 2 or s = "b"', 'p <= match s { "a": 1, else: 0 }', "q != null",
+                 'p > 0 and s = "a"']  # fmt: skip
+        found += ["s = this.k", "s != this.k"] if "k" in fields else []
+        found += ["p <= this.n", "p = this.n"] if "n" in fields else []
+        return self.rng.choice(found)
 
     def plain(self, fields: str, this: str) -> str:
         """A comparison of arguments."""
@@ -149,6 +200,7 @@ class Drawer:
             found += ['k = "a"', "k != session.g", "k = session.l", "k = session.g", 'k ~ "[ac]"']
         if "n" in fields:
             found += ["n >= 1", "n = 0", "n != 1", "n in 1 .. 2"]
+            found += [f"n <= {self.match(fields)}", f"n = {self.match(fields)}"]
         if "z" in fields:
             found += ["z != null", "z = k", 'z = "a"', "z = null"]
         if "e" in fields:
@@ -158,7 +210,7 @@ class Drawer:
     def source(self, on: str | None) -> tuple[str, str]:
         """A source, and its tool."""
         rng = self.rng
-        tool = rng.choice(("look", "look", "ok", "ok", "act", "over"))
+        tool = rng.choice(("look", "look", "ok", "ok", "act", "pack", "over"))
         fields = self.arguments(on)
         filters = []
         if FIELDS[tool]:
@@ -212,7 +264,10 @@ class Step:
     later: int
 
 
+_ROWS = tuple([{"s": s, "p": p} for s, p in product("ab", range(3))])
+_LISTS = [[], *[[row] for row in _ROWS], *[[_ROWS[at], _ROWS[at - 2]] for at in range(1, 5)]]
 _VALUES: dict[str, tuple[Any, ...]] = {
+    "t": (*_LISTS[1:9], [{**_ROWS[2], "q": "a"}, *_LISTS[-1]]),
     "k": ("a", "b"),
     "n": (0, 1, 2),
     "z": (None, "a", "b"),
@@ -229,6 +284,14 @@ def calls_of(tool: str) -> Iterator[dict[str, Any]]:
 
 _CALLS = {tool: tuple(calls_of(tool)) for tool in TOOLS}
 _ANSWERS: dict[str, tuple[Any, ...]] = {
+    "r": (
+        5,
+        [{}],
+        *[
+            [{**row, "q": q} for row, q in zip(some, ("yes", "odd"), strict=False)]
+            for some in _LISTS
+        ],
+    ),
     "v": ("yes", "no", "odd"),
     "m": (0, 1, 2, "odd"),
     "w": ("a", "b", 5),
@@ -237,11 +300,11 @@ _ANSWERS: dict[str, tuple[Any, ...]] = {
 
 def drawn_step(rng: random.Random) -> Step:
     """A random call with its outcome."""
-    tool = rng.choice(TOOLS[:3] if rng.random() < 0.93 else TOOLS)
+    tool = rng.choice(TOOLS[:-1] if rng.random() < 0.93 else TOOLS)
     outcome = rng.choice(("done", "done", "done", "done", "done", "unknown", "failed", "answered"))
     if outcome == "answered" and tool not in ("look", "act"):
         outcome = "failed"
-    answers = {"look": "vmw", "ok": "v"}.get(tool, "")
+    answers = {"look": "vmw", "ok": "v", "pack": "r"}.get(tool, "")
     answer = {name: rng.choice(_ANSWERS[name]) for name in answers if rng.random() < 0.95}
     later = rng.choice((0, 0, 1, HOUR // 2, HOUR, HOUR + 1))
     return Step(tool, dict(rng.choice(_CALLS[tool])), outcome, answer, later)

@@ -13,14 +13,30 @@ from typing import Any
 
 from tcc_certs.policy import forms, meaning
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call, Draw, ListHistory
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Draw, ListHistory
 from tcc_certs.policy.meaning import Evaluation, Policy
 from tcc_certs.proof.ground import Ground
 from tcc_certs.proof.reasons import Fact, ends_of
 from tcc_certs.proof.scene import Formula, Scene
+from tcc_certs.values.places import NONE
 
 FAR = 10**12  # in place of an infinite end
 _CALLS = 1000  # the level of call 0
+
+
+@dataclass(frozen=True)
+class Present:
+    """A term is not absent: the only condition of the kernel that no statement has."""
+
+    of: Any
+
+
+class _Evaluation(Evaluation):
+    def _asked(self, condition: Any, negative: bool) -> Any:
+        if not isinstance(condition, Present):
+            return super()._asked(condition, negative)
+        state = self.term(condition.of)
+        return False if state == NONE else None if state[0] in meaning.NO_VALUE else True
 
 
 @dataclass
@@ -28,13 +44,13 @@ class Meant:
     """A session whose calls are the actors of a scene.
 
     Args:
-        calls: by the numbers of actors; call 0 is the one that is decided.
+        calls: by the numbers of actors, with elements of lists; call 0 is decided.
     """
 
     scene: Scene
     policy: Policy
     core: Core
-    calls: Sequence[Call]
+    calls: Sequence[Any]
     history: ListHistory
     draws: dict[tuple[int, int], Draw | None]
 
@@ -45,7 +61,7 @@ class Meant:
         match of:
             case ("const", state):
                 return forms.Constant(state)
-            case ("call", number):
+            case ("call" | "item", number):
                 return forms.Element(_CALLS + number)
             case ("bound", back):
                 return forms.Element(10 + depth - 1 - back)
@@ -61,6 +77,15 @@ class Meant:
                 return forms.Last(self.form(source, depth))
             case ("count", source, distinct):
                 return forms.Count(self.form(source, depth), distinct)
+            case ("choose", inner, arms, rest):
+                return forms.Choose(
+                    self.form(inner, depth),
+                    tuple([
+                        (tuple([self.form(one, depth) for one in tests]), self.form(then, depth))
+                        for tests, then in arms
+                    ]),
+                    self.form(rest[0], depth) if rest else None,
+                )  # fmt: skip
             case ("sum", source, term):
                 return forms.Sum(self.form(source, depth), self.form(term, depth + 1))
             case ("source", _, base, conditions, within, marks):
@@ -75,6 +100,8 @@ class Meant:
                 return forms.Constant(("n", self.counted(statement, number)))
             case ("not", inner):
                 return forms.Not(self.form(inner, depth))
+            case ("present", inner):
+                return Present(self.form(inner, depth))
             case ("all", inner):
                 return forms.All(tuple([self.form(one, depth) for one in inner]))
             case ("any", inner):
@@ -106,6 +133,10 @@ class Meant:
             case ("rows", source, get, most):
                 inner = self.form(source, depth)
                 return forms.Rows(inner, self.form(get, depth + 1), most)
+            case ("items", of, most):
+                return forms.Items(self.form(of, depth), most)
+            case ("merged", sources):
+                return forms.Merged(tuple([self.form(one, depth) for one in sources]))
         raise TypeError(base)
 
     # Values and truths.
@@ -116,7 +147,7 @@ class Meant:
         history = ListHistory(self.core, self.history._given)
         history._learned = self.history._learned
         history.calls = before
-        found = Evaluation(history, None, self.calls[view].at_ms)
+        found = _Evaluation(history, None, self.calls[view].at_ms)
         found.bound = 1 << 20
         for number, call in enumerate(self.calls):
             found.elements[_CALLS + number] = call

@@ -21,10 +21,13 @@ given customer: text
 tool find(order: text) gives (owner: text, total: number 0 .. 1000)
 tool approve(order: text, amount: number 0 .. 1000) gives (answer: yes | no)
 tool refund(order: text, amount: number 0 .. 500)
+tool pack(order: text, rows: list min 1 of (sku: text, price: number 0 .. 100))
 tool over
 before refund require last(find(same order)).owner = session.customer
 before refund require amount <= 100 or unused approve(same (order, amount), answer = yes)
 before approve require find(same order)
+before pack require rows(sku = this.order, price <= match session.customer { "c": 5, else: 3 })
+before pack require every rows(price > 2)
 limit count(refund) per order <= 3 in session
 before any require no over
 limit depth <= 40
@@ -36,6 +39,7 @@ QUESTIONS = (
     "before refund require find(owner = session.customer)",
     "before approve require no over",
     "before refund require amount <= 500",
+    "before pack require rows(sku = this.order, price > 2, price <= 5)",
 )
 Document = dict[str, Any]
 

@@ -21,10 +21,20 @@ from tcc_runtime.exact.prove import answer
 HEAD = """# lint: allow TCC709 a test needs no costs
 grammar listed version "1"
 tool look(k: text) gives (found: list of text)
+tool find(k: text)
+  gives (items: list of (sku: text, price: number 0 .. 100, state: new | sent | *,
+                         tags: list of text))
 tool act(k: text, to: list of text, ids?: list of integer,
          rows: list of (sku: text, price: number 0 .. 100))
+tool fill(k: text, n: integer 0 .. 9, rows: list min 1 of (sku: text, price: number 0 .. 100))
 limit depth <= 10
 """
+OF_ONE = """let o = last(find(same k))
+before act require o.items(sku = this.k, state = sent, price <= 10)
+before act require no o.items(sku = "z", state != new)"""
+CHOSEN = """before fill require n <= match k { "a": 2, "b" | "c": 4, else: 7 }
+before fill require every rows(price <= match sku { "a": 1, else: 6 })
+limit count(fill) per k <= match k { "a": 1, else: 3 } in session"""
 PROVED = (
     ('forbid act(to(it ~ ".*@evil"))', 'forbid act(to(it = "x@evil"))'),
     ('before act require no to(it = "b")', 'before act require "b" not in to'),
@@ -47,7 +57,32 @@ PROVED = (
         "before act require k in last(look(same k)).found",
         "before act require last(look(same k)).found(it = this.k)",
     ),
-)
+    *[(OF_ONE, one) for one in (
+        "before act require o.items(sku = this.k)",
+        "before act require o.items(price <= 20, state != new)",
+        "before act require k in o.items.sku",
+        "before act require k in find.items.sku",
+        "before act require find.items(sku = this.k, state = sent, k = this.k)",
+        "before act require not (every o.items(price > 15))",
+        'before act require every o.items(sku != "z" or state = new)',
+    )],
+    (OF_ONE, 'before act require k != "z" or o.items(price <= 10, sku = this.k, state = sent)'),
+    ("let o = last(find(same k))\nbefore act require every o.items(tags(it = this.k))",
+     "before act require no o.items(no tags)"),
+    ("before fill require every rows(price <= this.n)", "before fill require rows(price < 10)"),
+    ("before fill require every rows(price <= this.n, price > 2)", "before fill require n > 2"),
+    ("before act require rows(price > 2)", "before act require count(rows) >= 1"),
+    ("before act require no rows(price > 2)", "before act require count(rows(price > 3)) <= 0"),
+    *[(CHOSEN, one) for one in (
+        "before fill require n <= 7",
+        'before fill(k = "a") require n <= 2',
+        "before fill require n <= match k { \"a\": 3, else: 9 }",
+        'before fill(n > 5) require k != "a" and k != "b"',
+        'before fill require every rows(price <= 6)',
+        'before fill require no rows(sku = "a", price >= 2)',
+        "limit count(fill) per k <= 3 in session",
+    )],
+)  # fmt: skip
 REFUTED = (
     ('forbid act(to(it = "x@evil"))', 'forbid act(to(it ~ ".*@evil"))'),
     ("before act require to", "before act require k in to"),
@@ -61,7 +96,25 @@ REFUTED = (
     ),
     ("before act require every ids(it < 5)", "before act require 3 not in ids"),
     ("before act require k in last(look(same k)).found", "before act require k in to"),
-)
+    *[(OF_ONE, one) for one in (
+        "before act require every o.items(state = sent)",
+        "before act require o.items(sku = this.k, price <= 5)",
+        "before act require no o.items(state = new)",
+        "before act require every o.items(price <= 10)",
+    )],
+    *[(CHOSEN, one) for one in (
+        "before fill require n <= 6",
+        'before fill(k = "b") require n <= 3',
+        'before fill require every rows(price <= 5)',
+        'before fill require no rows(sku = "b", price >= 2)',
+        'limit count(fill(k = "b")) <= 1 in session',
+    )],
+    # No list was looked up: then it has no count.
+    ("forbid fill", "before act require count(last(look).found) >= 0"),
+    ("forbid fill", "before act require count(pairs(to, ids)) >= 0"),
+    # An unknown list is not empty.
+    ("before act require look", "before act require every last(look).found(it != \"z\")"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("policy", "question"), PROVED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from dataclasses import replace
 
@@ -31,7 +32,7 @@ def decide(seed: int, sessions: int, timeout: float) -> str:
     if found.diagnostics:
         return "skipped"
     question = Question(kind="statement", statements=found.statements)
-    given = answer(core, question, lambda session: None, timeout=timeout)
+    given = answer(core, question, lambda session: None, timeout=timeout, clock=time.process_time)
     if given.verdict == "refuted":
         return "refuted"  # the definition has replayed the session
     policy = Policy(replace(core, statements=(*core.statements, *found.statements)))

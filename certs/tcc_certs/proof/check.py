@@ -23,7 +23,6 @@ from tcc_certs.policy.meaning import policy_of
 from tcc_certs.policy.reader import core_digest
 from tcc_certs.proof import rules
 from tcc_certs.proof.ground import Ground
-from tcc_certs.proof.lists import listed
 from tcc_certs.proof.plans import Plan, Plans, most_counted, walk_of
 from tcc_certs.proof.questions import Question, Unsupported, begun, parts_of, question_of, rules_of
 from tcc_certs.proof.reasons import (
@@ -177,13 +176,12 @@ class Argument:
         self._adds: Mapping[str, Callable[..., Formula]] = {
             "use": self._use,
             "settled": lambda call, statement: self._settled(call, statement),
-            "at": lambda number, call: rules.at(scene, self.literal(number), self._call(call)),
+            "at": lambda number, call: rules.at(scene, self.literal(number), self._actor(call)),
             "domain": lambda number, at: rules.domain(scene, self.literal(number), _number(at)),
             "count": lambda number, at: rules.count(scene, self.literal(number), _number(at)),
             "include": lambda one, other: rules.include(
                 scene, self.literal(one), self.literal(other)
             ),
-            "listed": lambda one, other: listed(scene, self.literal(one), self.literal(other)),
             "nested": lambda one, other: rules.nested(
                 scene, self.literal(one), self.literal(other)
             ),
@@ -281,9 +279,8 @@ class Argument:
             return self._close()
 
         def begin(case: rules.Case) -> None:
-            call = None
-            if case.tool is not None:
-                call = self.scene.enter(case.tool, case.view)
+            call = rules.enter(self.scene, case)
+            if call is not None and case.tool is not None:
                 self.formulas += rules.entered(self.scene, call)
             self.formulas.append(rules.witness(self.scene, literal, case, call))
 
@@ -299,8 +296,13 @@ class Argument:
             raise Wrong
         return literal
 
-    def _call(self, number: Any) -> int:
+    def _actor(self, number: Any) -> int:
         if _number(number) >= len(self.scene.actors):
+            raise Wrong
+        return int(number)
+
+    def _call(self, number: Any) -> int:
+        if self.scene.actors[self._actor(number)].base is not None:
             raise Wrong
         return int(number)
 

@@ -4,13 +4,15 @@ An argument of a proof speaks of a few calls, by numbers.  Call 0 is the call th
 question (or the end of the session), and every other call is earlier.  A ground object is a nested
 tuple, so that two statements that ask the same of the same call share one object:
 
-- ``("call", n)`` is a call, and ``("bound", d)`` the element of the d-th source around it, from 0;
+- ``("call", n)`` is a call, ``("item", n)`` an element of a list, and ``("bound", d)`` the element
+  of the d-th source around it, from 0;
 - ``("const", state)``, ``("get", of, field)``, ``("attr", name)``, ``("time", call)`` (when this
   call was decided), ``("last", source)``, ``("count", source, distinct)``,
   ``("sum", source, term)``, ``("extreme", source, greatest)``, ``("clock", function, term, zone)``,
   ``("host", url)``, ``("choose", ..)``, and ``("+", a, b)`` with the other operators of arithmetic,
   are terms;
-- ``("source", view, base, conditions, within, marks)`` has the calls before `view` of a base.
+- ``("source", view, base, conditions, within, marks)`` has the calls before `view` of a base;
+- ``("present", term)`` says that a term is not absent.
 
 Cost: linear in the form.
 """
@@ -158,7 +160,7 @@ def rewritten(of: Ground, leaf: Callable[[Ground, int], Ground | None], depth: i
         return rewritten(part, leaf, depth + more) if part else part
 
     tag = of[0]
-    if tag in ("const", "bound", "call"):
+    if tag in ("const", "bound", "call", "item"):
         return of
     if tag == "source":
         _, view, base, conditions, within, marks = of
@@ -174,11 +176,61 @@ def at_call(of: Ground, element: Ground) -> Ground:
     """Return what is inside a source, for one of its elements."""
 
     def leaf(part: Ground, depth: int) -> Ground | None:
+        if part[0] == "get" and part[1] == ("bound", depth) and element[0] == "const":
+            return element  # it has no value, so no field has one
         if part[0] != "bound":
             return None
         return element if part[1] == depth else part
 
     return rewritten(of, leaf)
+
+
+def unrolled(source: Ground) -> list[Ground]:
+    """Return sources of calls or of elements of lists: one has an element exactly if `source` has.
+
+    A condition about a row becomes a condition about its call: it has an element of which that is
+    true.
+    """
+    tag, view, base, conditions, within, marks = source
+    if base[0] not in ("rows", "merged") or within is not None:
+        return [source]
+    if base[0] == "merged":
+        parts_of = [
+            (tag, part[1], part[2], (*part[3], *conditions), part[4], (*part[5], *marks))
+            for part in base[1]
+        ]
+        return [one for part in parts_of for one in unrolled(part)]
+    _, of, get, most = base
+    deeper = most is not None
+
+    def leaf(part: Ground, depth: int) -> Ground | None:
+        match part:
+            case ("callof", ("bound", back)) if back == depth:
+                call = "bound", depth + deeper
+                return call if of[2][0] == "calls" else ("callof", call)
+            case ("bound", back) if back == depth and not deeper:
+                return at_call(get, ("bound", depth))
+            case ("bound", back) if back > depth and deeper:
+                return "bound", back + 1
+        return None
+
+    inner = tuple([rewritten(one, leaf) for one in conditions])
+    if deeper:
+        inner = (("some", (tag, view, ("items", get, most), inner, None, ())),)
+    else:
+        inner = ("present", get), *inner
+    return unrolled((*of[:3], (*of[3], *inner), of[4], (*of[5], *marks)))
+
+
+def choice(of: Any) -> Ground | None:
+    """Return the first `match` that an atom evaluates outside of sources."""
+    if of[:1] in (("source",), ("const",)):
+        return None
+    if of[:1] == ("choose",):
+        found: Ground = of
+        return found
+    inside = [choice(part) for part in of if isinstance(part, tuple)]
+    return next((one for one in inside if one is not None), None)
 
 
 def parts(of: Ground) -> Iterator[Ground]:
@@ -209,7 +261,7 @@ def direct_parts(of: Ground) -> Iterator[Ground]:
             continue
         yield part
         match part[0]:
-            case "const" | "call" | "bound":
+            case "const" | "call" | "item" | "bound":
                 pass
             case "source":
                 stack.append(part[2])

@@ -175,9 +175,21 @@ def facts_about(scene: Scene, variable: Variable) -> list[Fact]:
         ({("high", term): Fraction(1)}, Fraction(0)),
     )
     found.append(_at_most(low, high, False))
-    if term[0] == "count":
+    if term[0] == "count" and not _may_be_missing(scene, term[1]):
         found.append(_at_most(({}, Fraction(0)), low, False))
     return found
+
+
+def _may_be_missing(scene: Scene, source: Ground) -> bool:
+    """Whether the elements of a source may be those of a list that is missing: it has no count."""
+    match source[2]:
+        case ("calls" | "merged", *_):
+            return False
+        case ("rows", of, _, _):
+            return _may_be_missing(scene, of)
+        case ("items", of, _):
+            return not scene.declarations(of)
+    return True
 
 
 def fact_between(scene: Scene, one: Variable, other: Variable) -> Fact | None:

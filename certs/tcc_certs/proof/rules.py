@@ -13,20 +13,21 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tcc_certs.policy import meaning
 from tcc_certs.policy.core import Learned
-from tcc_certs.proof.ground import MISSING, Ground, constant, direct_parts, parts, picked, picks
+from tcc_certs.proof.ground import MISSING, Ground, at_call, constant, direct_parts, picked, picks
 from tcc_certs.proof.scene import (
     Formula,
     Scene,
     both,
     either,
+    has_sources,
     implies,
     is_plain,
     may_be_null,
     opposite,
 )
 from tcc_certs.values.declared import FlagType, PathType, TextType, UrlType
-from tcc_certs.values.fields import Field, NullableType
-from tcc_certs.values.places import NONE, listed_states, rest_of
+from tcc_certs.values.fields import Field, ListType, NullableType
+from tcc_certs.values.places import NONE, UNKNOWN, listed_states, rest_of
 
 
 class Wrong(Exception):
@@ -34,11 +35,17 @@ class Wrong(Exception):
 
 
 class Case(NamedTuple):
-    """A call that a witness adds, or no call, and the field that it teaches."""
+    """A call that a witness adds, an element of a list, or nothing.
+
+    Attributes:
+        field: that the call teaches.
+        base: of the list of the element.
+    """
 
     tool: str | None
     view: int
     field: str = ""
+    base: Ground | None = None
 
 
 Make: TypeAlias = "Callable[[int | None], list[Formula]]"
@@ -54,6 +61,12 @@ def cases(scene: Scene, literal: Ground, truth: bool) -> list[Case]:
         Wrong: the literal has no witness.
     """
     match literal:
+        case ("some" | "none", (_, _, ("items" | "pairs", *_) as base, *_), _):
+            if (literal[0] == "some") is not truth:
+                raise Wrong
+            element = Case(None, 0, base=base)
+            is_there = truth or (base[0] == "items" and scene.is_argument(base[1]))
+            return [element] if is_there else [element, Case(None, 0)]
         case ("some", source, _) if truth:
             return _cases_of(scene, source)
         case ("none", source, _) if not truth:
@@ -85,14 +98,28 @@ def _cases_of(scene: Scene, source: Ground) -> list[Case]:
     return [Case(tool, view) for tool in scene.ordered(base[1])]
 
 
+def enter(scene: Scene, case: Case) -> int | None:
+    """Add the call or the element of a witness, and return its number; None: it has none."""
+    if case.base is not None:
+        return scene.enter_element(case.base)
+    return None if case.tool is None else scene.enter(case.tool, case.view)
+
+
 def witness(scene: Scene, literal: Ground, case: Case, call: int | None) -> Formula:
-    """What holds of the witness of a literal: `call`, or no call."""
-    this = None if call is None else ("call", call)
+    """What holds of the witness of a literal: `call`, or nothing."""
+    this = None if call is None else scene.this(call)
     match literal:
         case ("some", source, negative):
-            # The latest member that is surely in the source.
             found = scene.member(source, _at(call), negative, True, False)
+            if source[2][0] != "calls":
+                return both([_is_known(scene, source), found])
+            # The latest member that is surely in the source.
             return both([found, scene.lit("latest", source, negative, this)])
+        case ("none", source, negative) if source[2][0] != "calls":
+            if call is None:  # the list is not known, or two lists have different lengths
+                return source[2][0] == "pairs" or opposite(_is_known(scene, source))
+            member = scene.member(source, call, negative, False, negative)
+            return both([_is_known(scene, source), member])
         case ("none", source, negative):
             return scene.member(source, _at(call), negative, False, negative)
         case ("clear", mark, one, negative, sure):
@@ -122,6 +149,11 @@ def witness(scene: Scene, literal: Ground, case: Case, call: int | None) -> Form
             field = ("get", this, case.field)
             return both([scene.lit("done", this), scene.compared("=", field, attribute, True)])
     raise Wrong
+
+
+def _is_known(scene: Scene, source: Ground) -> Formula:
+    """That the lists of a source are known: they have an element."""
+    return both([scene.known(of) for of in source[2][1:] if isinstance(of, tuple)])
 
 
 def _at(call: int | None) -> int:
@@ -197,8 +229,10 @@ def leads(scene: Scene, one: int, call: int) -> Formula:
 
 def at(scene: Scene, literal: Ground, call: int) -> Formula:
     """What a literal says of every call, for one call."""
-    this = ("call", call)
+    this = scene.this(call)
     lit = scene.lit(*literal)
+    if this[0] == "item" and literal[0] not in ("some", "none"):
+        raise Wrong
     match literal:
         case ("some", source, negative):
             member = scene.member(source, call, negative, True, False)
@@ -255,12 +289,25 @@ def calls_of(source: Ground) -> list[Ground]:
     raise Wrong
 
 
-def inside(scene: Scene, literal: Ground) -> Formula:
-    """A row, or a value that is among rows, is of a call."""
+def filled(scene: Scene, literal: Ground) -> Formula:
+    """Relate a literal about the elements of a list to whether the list is known.
+
+    A known list of a type with a least number of elements has an element.  An unknown list may have
+    an element, unless a condition is false even of an unknown one.
+    """
     match literal:
-        case ("truth", ("some", source) | ("among", _, source), negative, True):
-            some = [scene.lit("some", one, negative) for one in calls_of(source)]
-            return implies(scene.lit(*literal), either(some))
+        case ("some" | "none", ("source", view, ("items", of, _) as base, filters, *_), negative):
+            found: list[Formula] = []
+            types = [one.type for one in scene.declarations(of)]
+            if types and all(isinstance(one, ListType) and one.least for one in types):
+                plain = "source", view, base, (), None, ()
+                found.append(implies(scene.known(of), scene.lit("some", plain, False)))
+            if literal[0] == "none":
+                unknown = [at_call(one, constant(UNKNOWN)) for one in filters]
+                never = scene.all_of(unknown, negative, False)
+                absent = scene.may_lack(of) and scene.lit("null", of)
+                found.append(implies(scene.lit(*literal), either([scene.known(of), absent, never])))
+            return both(found)
     raise Wrong
 
 
@@ -280,13 +327,8 @@ def knows(scene: Scene, literal: Ground) -> Formula:
     """A comparison is sure only of values that are known."""
     if literal[0] not in ("eq", "ne", "lt", "le", "match", "unmatch", "under", "outside"):
         raise Wrong
-    known = [known_of(scene, term) for term in operands(literal)]
+    known = [scene.known(term) for term in operands(literal)]
     return implies(scene.lit(*literal), both(known))
-
-
-def known_of(scene: Scene, term: Ground) -> Formula:
-    """That a term has a known value."""
-    return True if scene.is_exact(term) else scene.lit("known", term)
 
 
 def sure(scene: Scene, literal: Ground) -> Formula:
@@ -295,7 +337,7 @@ def sure(scene: Scene, literal: Ground) -> Formula:
         case ("eq" | "ne", left, right):
             if not _is_plain(scene, left) or not _is_plain(scene, right):
                 raise Wrong
-            known = both([known_of(scene, left), known_of(scene, right)])
+            known = both([scene.known(left), scene.known(right)])
             equal, apart = scene.lit("eq", left, right), scene.lit("ne", left, right)
             return implies(known, either([equal, apart]))
         case ("same" | "differ", left, right):
@@ -318,7 +360,7 @@ def same(scene: Scene, literal: Ground) -> Formula:
     """Of two terms that have values, `same` is equality."""
     match literal:
         case ("same" | "differ" | "eq" | "ne", left, right):
-            known = both([known_of(scene, left), known_of(scene, right)])
+            known = both([scene.known(left), scene.known(right)])
             equal = implies(scene.lit("same", left, right), scene.lit("eq", left, right))
             alike = implies(scene.lit("eq", left, right), scene.lit("same", left, right))
             apart = implies(scene.lit("ne", left, right), scene.lit("differ", left, right))
@@ -341,7 +383,7 @@ def apart(scene: Scene, literal: Ground) -> Formula:
                 found.append(either([scene.lit("eq", left, right), less, more]))
             else:
                 found.append(implies(scene.lit("ne", left, right), either([less, more])))
-                known = both([known_of(scene, left), known_of(scene, right)])
+                known = both([scene.known(left), scene.known(right)])
                 if _has_values(scene, left) and _has_values(scene, right):
                     equal = scene.lit("eq", left, right)
                     found.append(implies(known, either([equal, less, more])))
@@ -406,7 +448,7 @@ def scoped(scene: Scene, literal: Ground) -> Formula:
                 kind = None if declared is None else declared.type
                 if isinstance(kind, PathType | UrlType) and kind.under is not None:
                     scope = constant(("p" if isinstance(kind, PathType) else "u", kind.under))
-                    found.append(implies(known_of(scene, term), scene.lit("under", term, scope)))
+                    found.append(implies(scene.known(term), scene.lit("under", term, scope)))
             return both(found)
     raise Wrong
 
@@ -462,7 +504,8 @@ def counts(scene: Scene, literal: Ground) -> Formula:
 
 
 def _counted(scene: Scene, source: Ground) -> Formula:
-    if source[2][0] != "calls":
+    is_one = source[2][0] in ("calls", "items", "pairs")
+    if not is_one or MISSING in source[2] or picks(source):
         raise Wrong
     term = ("count", source, False)
     one, zero = constant(("n", 1)), constant(("n", 0))
@@ -477,7 +520,7 @@ def _counted(scene: Scene, source: Ground) -> Formula:
 def polarity(scene: Scene, literal: Ground) -> Formula:
     """Under `no` a source may also have calls whose errors were read."""
     match literal:
-        case ("some" | "none", source, _) if source[2][0] == "calls" and not _has_sources(source):
+        case ("some" | "none", source, _) if source[2][0] == "calls" and not has_sources(source):
             found = []
             some = scene.lit("some", source, False), scene.lit("some", source, True)
             found += [implies(some[0], some[1]), implies(some[1], some[0])]
@@ -488,11 +531,6 @@ def polarity(scene: Scene, literal: Ground) -> Formula:
                 found.append(implies(none[0], none[1]))
             return both(found)
     raise Wrong
-
-
-def _has_sources(source: Ground) -> bool:
-    _, _, _, conditions, _, marks = source
-    return bool(marks) or any(part[0] == "source" for one in conditions for part in parts(one))
 
 
 def includes(inner: Ground, outer: Ground) -> bool:
@@ -544,6 +582,6 @@ LEMMAS: Mapping[str, Callable[[Scene, Ground], Formula]] = {
     "polarity": polarity,
     "counts": counts,
     "missing": missing,
-    "inside": inside,
+    "filled": filled,
     "scoped": scoped,
 }

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import re
 from collections import ChainMap
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -33,15 +33,19 @@ from tcc_certs.proof.ground import (
     VIEW,
     Ground,
     at_call,
+    choice,
     constant,
     ground,
     parts,
     picks,
+    rewritten,
+    unrolled,
 )
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import (
     DateType,
     Field,
+    FieldType,
     ListType,
     NullableType,
     RecordType,
@@ -95,17 +99,21 @@ def implies(premise: Formula, conclusion: Formula) -> Formula:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A call that an argument speaks of.
+    """A call that an argument speaks of, or an element of a list.
 
     Attributes:
-        tool: None: it is the end of the session.
+        tool: None: it is the end of the session, or an element.
         above: the calls that it is surely earlier than.
         is_first: whether it is the first call of its tool in the session.
+        base: of an element, the base of sources of its list.
+        declared: of an element, its type, if that is known.
     """
 
     tool: str | None
-    above: frozenset[int]
+    above: frozenset[int] = frozenset()
     is_first: bool = False
+    base: Ground | None = None
+    declared: Field | None = None
 
 
 class _Shared(NamedTuple):
@@ -169,6 +177,22 @@ class Scene:
         self.actors.append(Actor(actor.tool, actor.above, True))
         return len(self.actors) - 1
 
+    def enter_element(self, base: Ground) -> int:
+        """Add an element of a list, and return its number."""
+        kinds = [self._element(of) for of in base[1:] if isinstance(of, tuple)]
+        kind: FieldType | None = kinds[0]
+        if base[0] == "pairs":
+            pair = zip(("left", "right"), kinds, strict=True)
+            members = [Field(name=name, steps=(), type=one) for name, one in pair if one]
+            kind = RecordType(fields=tuple(members))
+        declared = None if kind is None else Field(name="", steps=(), type=kind)
+        self.actors.append(Actor(None, base=base, declared=declared))
+        return len(self.actors) - 1
+
+    def this(self, number: int) -> Ground:
+        """The ground object of a call, or of an element of a list."""
+        return "call" if self.actors[number].base is None else "item", number
+
     def ordered(self, tools: Tools) -> list[str]:
         """The tools of a set, in the order of the core."""
         return [tool for tool in self._tools if tool in tools]
@@ -202,10 +226,27 @@ class Scene:
     # What the declarations say of a term.
 
     def field(self, term: Ground) -> tuple[Field, bool] | None:
-        """The field of a call that a term is, and whether it is an answer."""
-        if term[0] != "get" or term[1][0] != "call":
-            return None
-        return self._fields[self.actors[term[1][1]].tool or ""].get(term[2])
+        """The field of a call, element or record that a term is, and whether it is an answer."""
+        match term:
+            case ("get", ("call", call), name):
+                return self._fields[self.actors[call].tool or ""].get(name)
+            case ("item", number):
+                declared = self.actors[number].declared
+                return None if declared is None else (declared, False)
+            case ("get", of, name):
+                found = self.field(of)
+                if found is not None and isinstance(found[0].type, RecordType):
+                    for one in found[0].type.fields:
+                        if one.name == name:
+                            lacks = one.optional or self.may_lack(of)
+                            return replace(one, optional=lacks), found[1]
+        return None
+
+    def _element(self, of: Ground) -> FieldType | None:
+        """The type of the elements of a list, if that is known."""
+        kinds = {_list_type(one) for one in self.declarations(of)}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        return None if kind is None else kind.of
 
     def declared(self, term: Ground) -> Field | None:
         """The declaration of an argument, an answer or an attribute of the start."""
@@ -216,11 +257,12 @@ class Scene:
         return None if found is None else found[0]
 
     def declarations(self, term: Ground) -> list[Field]:
-        """The fields whose value an attribute has."""
-        given = self._given.get(term[1])
+        """The declarations of a term; a learned attribute may have several."""
+        given = self._given.get(term[1]) if term[0] == "attr" else None
         if isinstance(given, Learned):
             return [self._fields[tool][name][0] for tool, name in given.sources]
-        return [] if given is None else [given]
+        declared = self.declared(term)
+        return [] if declared is None else [declared]
 
     def kind(self, term: Ground) -> str | None:
         """``n`` or ``t`` if a term is a number or a time wherever it has a value of its type."""
@@ -270,12 +312,7 @@ class Scene:
 
     def is_nullable(self, term: Ground) -> bool:
         """Whether a known value of a term may be null."""
-        if term[0] == "attr":
-            found = self.declarations(term)
-        else:
-            declared = self.declared(term)
-            found = [] if declared is None else [declared]
-        return any(isinstance(one.type, NullableType) for one in found)
+        return any(isinstance(one.type, NullableType) for one in self.declarations(term))
 
     def may_lack(self, term: Ground) -> bool:
         """Whether a term may be absent."""
@@ -288,6 +325,11 @@ class Scene:
         """Whether a term is an argument or an attribute of the start: known, or surely absent."""
         field = self.field(term)
         return self.declared(term) is not None and not (field is not None and field[1])
+
+    def known(self, term: Ground) -> Formula:
+        """That a term has a known value."""
+        is_there = self.is_argument(term) and not self.may_lack(term)
+        return is_there or self.is_exact(term) or self.lit("known", term)
 
     # Truths of conditions.
 
@@ -307,12 +349,25 @@ class Scene:
                 _, element, tools = condition
                 is_in = element[0] == "call" and self.actors[element[1]].tool in tools
                 return is_in == wanted
-        if condition[0] in ("some", "every", "among") and is_missing(condition):
-            return False
         if picks(condition):
             negative = negative and condition[0] in ("some", "every", "among")
             return self.lit("truth", condition, negative, wanted)
         match condition:
+            case ("some", source):
+                return self._exists(source, (), negative, wanted)
+            case ("every", source, conditions):
+                # No element for which the conditions are not surely true.
+                return self._exists(
+                    source, (("not", ("all", conditions)),), not negative, not wanted
+                )
+            case ("among", term, source) if term != NULL:
+                equal = "compare", "=", ("bound", 0), (term,)
+                exists = self._exists(source, (equal,), negative, wanted)
+                return exists if wanted else both([self.known(term), exists])
+            case ("present", of):
+                if wanted:
+                    return self.known(of)
+                return self.may_lack(of) and self.lit("truth", condition, False, False)
             case ("compare", operator, left, options):
                 found = [self.compared(operator, left, option, wanted) for option in options]
                 return either(found) if wanted else both(found)
@@ -322,17 +377,50 @@ class Scene:
             case ("same", left, right):
                 return self._same(left, right, wanted)
             case ("matches", of, pattern):
-                return self._matches(of, pattern, wanted)
+                return self._chosen([of], lambda one: self._matches(one, pattern, wanted))
             case ("under", of, scope):
-                return self._under(of, scope, wanted)
-            case ("some", source) if source[2][0] == "calls":
-                return self.lit("some" if wanted else "none", source, negative)
-            case ("every", source, conditions) if source[2][0] == "calls":
-                # No element for which the conditions are not surely true.
-                tag, view, base, filters, *rest = source
-                others = tag, view, base, (*filters, ("not", ("all", conditions))), *rest
-                return self.lit("none" if wanted else "some", others, not negative)
+                return self._chosen([of, scope], lambda one, two: self._under(one, two, wanted))
         return self.lit("truth", condition, negative, wanted)
+
+    def _exists(
+        self, source: Ground, also: tuple[Ground, ...], negative: bool, wanted: bool
+    ) -> Formula:
+        """That a source surely has an element of which more conditions are true, or surely none."""
+        found: list[Formula] = []
+        for one in unrolled((*source[:3], (*source[3], *also), *source[4:])):
+            base = one[2]
+            is_list = base[0] in ("items", "pairs") and one[4] is None and not one[5]
+            if is_list and MISSING in base[1:]:
+                found.append(False)
+            elif is_list or base[0] == "calls":
+                asks = negative and (base[0] == "calls" or has_sources(one))
+                found.append(self.lit("some" if wanted else "none", one, asks))
+            else:
+                found.append(self.lit("truth", ("some", one), negative, wanted))
+        return either(found) if wanted else both(found)
+
+    def _chosen(self, terms: Sequence[Ground], make: Callable[..., Formula]) -> Formula:
+        """Make a formula of terms without `match`: an arm, and that it is the arm of its value.
+
+        The formula has to be false if a term has no value.
+        """
+        chosen = next((one for one in map(choice, terms) if one is not None), None)
+        if chosen is None or NULL in [test for tests, _ in chosen[2] for test in tests]:
+            return make(*terms)
+        _, of, arms, rest = chosen
+
+        def having(term: Ground) -> Formula:
+            def leaf(part: Ground, _: int) -> Ground | None:
+                return term if part == chosen else part if part[0] == "source" else None
+
+            return self._chosen([rewritten(one, leaf) for one in terms], make)
+
+        found = having(rest[0]) if rest else False
+        for tests, then in reversed(arms):
+            is_it = either([self.compared("=", of, test, True) for test in tests])
+            is_not = both([self.compared("=", of, test, False) for test in tests])
+            found = either([both([is_it, having(then)]), both([is_not, found])])
+        return found
 
     def all_of(self, conditions: Sequence[Ground], negative: bool, wanted: bool) -> Formula:
         """That all conditions are surely true, or that one is surely false."""
@@ -343,6 +431,11 @@ class Scene:
         """That a comparison is surely true, or surely false."""
         if operator == "=" and right == NULL:
             return self._null(left, wanted)
+        return self._chosen(
+            [left, right], lambda one, other: self._compared(operator, one, other, wanted)
+        )
+
+    def _compared(self, operator: str, left: Ground, right: Ground, wanted: bool) -> Formula:
         if left[0] == right[0] == "const":
             return meaning.compare(operator, left[1], right[1]) is wanted
         if any(one[0] == "const" and one[1][0] in NO_VALUE for one in (left, right)):
@@ -410,19 +503,21 @@ class Scene:
     def member(
         self, source: Ground, call: int, negative: bool, sure: bool, answered: bool
     ) -> Formula:
-        """That a call is surely in a source of calls, or maybe.
+        """That a call is surely in a source of calls, or maybe; the same of an element of a list.
 
         Args:
             answered: whether a call whose error was read is maybe in it.
         """
-        _, (_, view), (_, tools), conditions, within, marks = source
-        if self.actors[call].tool not in tools:
+        _, (_, view), base, conditions, within, marks = source
+        actor, this = self.actors[call], self.this(call)
+        if actor.tool not in base[1] if base[0] == "calls" else actor.base != base:
             return False
-        this = ("call", call)
-        found = [self.before(call, view)]
-        if sure:
+        found: list[Formula] = []
+        if base[0] == "calls":
+            found.append(self.before(call, view))
+        if base[0] == "calls" and sure:
             found.append(self.lit("done", this))
-        else:
+        elif base[0] == "calls":
             found.append(opposite(self.lit("failed", this)))
             found += [] if answered else [opposite(self.lit("answered", this))]
         for condition in conditions:
@@ -508,10 +603,10 @@ class Scene:
         return either([excluded, self.truth(ground(rule.then, levels), False, True)])
 
 
-def is_missing(condition: Ground) -> bool:
-    """Whether the list of a quantifier or of `in` is missing, so that the condition is unsure."""
-    base = condition[-1 if condition[0] == "among" else 1][2]
-    return base[0] in ("items", "pairs") and MISSING in base[1:3]
+def has_sources(source: Ground) -> bool:
+    """Whether the conditions or marks of a source have sources."""
+    _, _, _, conditions, _, marks = source
+    return bool(marks) or any(part[0] == "source" for one in conditions for part in parts(one))
 
 
 def order(term: Ground) -> str:
@@ -522,7 +617,7 @@ def order(term: Ground) -> str:
     return _CALL.sub(lambda found: f"{int(found[1]):09}", repr(term))
 
 
-_CALL = re.compile(r"(?<=\('call', )([0-9]+)(?=\))")
+_CALL = re.compile(r"(?<=\('(?:call|item)', )([0-9]+)(?=\))")
 
 
 def contradicts(literal: Ground) -> Ground | None:
@@ -543,6 +638,11 @@ _PAIRS = (
     ("under", "outside"),
 )  # fmt: skip
 _OPPOSITES = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
+
+
+def _list_type(declared: Field) -> ListType | None:
+    kind = declared.type.of if isinstance(declared.type, NullableType) else declared.type
+    return kind if isinstance(kind, ListType) else None
 
 
 @cache
@@ -587,5 +687,5 @@ def _kind(declared: Field) -> str | None:
 
 
 def calls_in(of: Ground) -> frozenset[int]:
-    """The numbers of the calls that a ground object names."""
-    return frozenset([part[1] for part in parts(of) if part[0] == "call"])
+    """The numbers of the calls, and of the elements of lists, that a ground object names."""
+    return frozenset([part[1] for part in parts(of) if part[0] in ("call", "item")])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeAlias
 
 from tcc_certs.errors import Rejected
 from tcc_certs.policy import forms, meaning
@@ -50,6 +50,8 @@ MAX_TRIES = 4000  # choices of a value for a model
 MAX_REPAIRS = 500  # sessions of a local search
 ROUTE_TRIES = 10  # that a route counts as
 MAX_ROUTES = 12  # drafts with another call for which a path is searched, for each refused session
+
+Leaf: TypeAlias = "Callable[[Ground, int], Ground | None]"
 
 PLAN = -1  # in place of the number of a statement: the automaton refuses
 
@@ -400,8 +402,10 @@ def drafts(maker: Maker, model: Model) -> Iterator[Draft]:
     merged = _merged(model, literals)
     if merged is None:
         return
-    calls, literals = merged
-    tools = {calls[number]: actor.tool for number, actor in enumerate(scene.actors)}
+    calls, leaf, literals = merged
+    tools = {
+        calls[number]: actor.tool for number, actor in enumerate(scene.actors) if actor.base is None
+    }
     above = [
         (calls[one], calls[other])
         for one, actor in enumerate(scene.actors)
@@ -429,13 +433,13 @@ def drafts(maker: Maker, model: Model) -> Iterator[Draft]:
               if one[0] == "before" and not truth],
         ]
     )  # fmt: skip
-    for draft in _Values(maker, model, tools, order, outcomes, literals).drafts():
+    for draft in _Values(maker, model, tools, order, outcomes, literals, leaf).drafts():
         yield replace(draft, pairs=pairs)
 
 
 def _merged(
     model: Model, literals: Mapping[Ground, bool]
-) -> tuple[Mapping[int, int], dict[Ground, bool]] | None:
+) -> tuple[Mapping[int, int], Leaf, dict[Ground, bool]] | None:
     """The calls that are one, as neither is earlier, and the literals with one number for each."""
     calls = {number: number for number in range(len(model.scene.actors))}
     for literal, truth in literals.items():
@@ -457,7 +461,7 @@ def _merged(
             continue
         if found.setdefault(renamed, truth) is not truth:
             return None
-    return calls, found
+    return calls, leaf, found
 
 
 def _ordered(
@@ -483,6 +487,23 @@ def _ordered(
     return tuple(reversed(found))
 
 
+def _leaves(term: Ground, declared: Field) -> Iterator[tuple[Ground, Field]]:
+    """An element of a list, or the members of a record."""
+    if not isinstance(declared.type, RecordType):
+        yield term, declared
+        return
+    for one in declared.type.fields:
+        yield from _leaves(("get", term, one.name), one)
+
+
+def _whole(term: Ground, declared: Field, states: Mapping[Ground, State]) -> State:
+    """The state of an element, from those of its members."""
+    if term in states or not isinstance(declared.type, RecordType):
+        return states.get(term, NONE)
+    fields = declared.type.fields
+    return "r", tuple([(one.name, _whole(("get", term, one.name), one, states)) for one in fields])
+
+
 class _Values:
     """Chooses the values of a draft, one group of equal terms after another."""
 
@@ -494,9 +515,16 @@ class _Values:
         order: tuple[int, ...],
         outcomes: dict[int, str],
         literals: Mapping[Ground, bool],
+        leaf: Leaf,
     ) -> None:
-        self._maker, self._model = maker, model
+        self._maker = maker
         self._tools, self._order, self._outcomes = tools, order, outcomes
+        self._items: dict[Ground, tuple[Ground, Field]] = {}  # the list and the type of each
+        for number, actor in enumerate(model.scene.actors):
+            if actor.base is not None and actor.base[0] == "items" and actor.declared is not None:
+                self._items["item", number] = rewritten(actor.base[1], leaf), actor.declared
+        self._lists = {one[1][2][1] for one in literals
+                       if one[0] in ("some", "none") and one[1][2][0] == "items"}  # fmt: skip
         equal = [
             ("eq", *one[1:])
             for one, truth in literals.items()
@@ -535,6 +563,8 @@ class _Values:
             answers = tool.answers if self._outcomes.get(number) == "done" else ()
             for one in (*tool.arguments, *answers):
                 yield ("get", this, one.name), one
+        for item, (_, of) in self._items.items():
+            yield from _leaves(item, of)
 
     def drafts(self) -> Iterator[Draft]:
         if self._clash:
@@ -571,7 +601,21 @@ class _Values:
                 found = self._candidates(rep, turn[rep], False, states)
                 states[rep] = found[0] if found else NONE
         full = {term: states[rep] for rep, terms in self._groups.items() for term, _ in terms}
+        self._fill(full)
         yield Draft(self._tools, self._order, full, dict(self._outcomes))
+
+    def _fill(self, states: dict[Ground, State]) -> None:
+        """Put elements into their lists, the elements of elements first."""
+        lists: dict[Ground, list[State]] = {}
+        for of in self._lists - {of for of, _ in self._items.values()}:
+            if states.get(of, NONE)[0] == "l":
+                states[of] = "l", ()
+        for item, (of, declared) in reversed(self._items.items()):
+            lists.setdefault(of, []).insert(0, _whole(item, declared, states))
+            kinds = [one.type for _, one in self._groups.get(of, ()) if one is not None]
+            least = max([one.least for one in kinds if isinstance(one, ListType)], default=0)
+            more = lists[of][-1:] * (least - len(lists[of]))
+            states[of] = "l", (*lists[of], *more)
 
     def _reps(self, literal: Ground) -> list[Ground]:
         found: list[Ground] = []
@@ -621,6 +665,8 @@ class _Values:
         return [*found_states, *lacking] if len(members) == 1 else found_states
 
     def _is_answer(self, term: Ground) -> bool:
+        if term[1][0] != "call":
+            return False
         tool = self._maker.core.tool_of[self._tools[term[1][1]] or ""]
         return any(one.name == term[2] for one in tool.answers)
 

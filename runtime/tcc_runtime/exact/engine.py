@@ -20,7 +20,6 @@ from typing import Any, TypeAlias
 
 from tcc_certs.proof import rules
 from tcc_certs.proof.ground import Ground, parts, picks
-from tcc_certs.proof.lists import listed
 from tcc_certs.proof.reasons import value_of
 from tcc_certs.proof.rules import Wrong
 from tcc_certs.proof.scene import Formula, Scene, calls_in, contradicts
@@ -242,7 +241,7 @@ class Search:
         for step in self._witnesses():
             if step in self._done:
                 continue
-            if self._generation_of(step[1]) >= self.most:
+            if self._generation_after(step[1]) > self.most:
                 deeper = deeper or not self._is_met(step[1])
             elif self._is_met(step[1]):
                 left.append(step)
@@ -287,7 +286,8 @@ class Search:
         truth = self.truths[number]
         for case in rules.cases(scene, literal, truth):
             for call, actor in enumerate(scene.actors):
-                if case.tool is None or actor.tool != case.tool or case.view not in actor.above:
+                is_call = case.tool is not None and case.view in actor.above
+                if actor.base != case.base or actor.tool != case.tool or is_call == bool(case.base):
                     continue
                 if literal[0] == "some":
                     formula = scene.member(literal[1], call, literal[2], True, False)
@@ -336,8 +336,6 @@ class Search:
                 return rules.include(scene, literals[one], literals[other])
             case ("nested", one, other):
                 return rules.nested(scene, literals[one], literals[other])
-            case ("listed", one, other):
-                return listed(scene, literals[one], literals[other])
             case ("ordered", *calls):
                 return rules.ordered(scene, *calls)
             case ("distinct", *calls):
@@ -354,15 +352,17 @@ class Search:
         self._known |= new
         return new
 
-    def _generation_of(self, literal: int) -> int:
-        return max(
-            (self.generation[call] for call in calls_in(self.scene.literals[literal])), default=0
-        )
+    def _generation_after(self, number: int) -> int:
+        """The generation of the witness of a literal: of an element, that of its list."""
+        literal = self.scene.literals[number]
+        before = max((self.generation[call] for call in calls_in(literal)), default=0)
+        is_call = literal[0] not in ("some", "none") or literal[1][2][0] == "calls"
+        return before + (is_call or any(part[0] == "item" for part in parts(literal)))
 
     def _witness(self, step: Key, active: list[tuple[Key, Formula]]) -> Closed | None:
         literal = step[1]
         ground = self.scene.literals[literal]
-        generation = self._generation_of(literal) + 1
+        generation = self._generation_after(literal)
         self._done.add(step)
         call = len(self.scene.actors)
         trees: list[tuple[Any, ...]] = []
@@ -372,10 +372,10 @@ class Search:
         is_open = False
         for case in rules.cases(self.scene, ground, self.truths[literal]):
             added: list[tuple[Key, Formula]] = []
-            number = None
-            if case.tool is not None:
-                number = self.scene.enter(case.tool, case.view)
+            number = rules.enter(self.scene, case)
+            if number is not None:
                 self.generation.append(generation)
+            if case.tool is not None:
                 added += [
                     (("entered", call, at), formula)
                     for at, formula in enumerate(rules.entered(self.scene, call))
@@ -386,7 +386,7 @@ class Search:
             new = frozenset[int]().union(*[self._know(formula) for _, formula in added])
             closed = self._solve([*active, *added], [])
             self._known -= new
-            if case.tool is not None:
+            if number is not None:
                 self.scene.actors.pop()
                 self.generation.pop()
             if closed is None:
@@ -460,7 +460,6 @@ class Search:
         literals = self.scene.literals
         sources: dict[int, Ground] = {}
         scopes: dict[int, Ground] = {}
-        lists: dict[int, Ground] = {}
         limited: set[Ground] = set()  # calls that a limit counts for
         for number in list(self._order):
             truth, literal = self.truths[number], literals[number]
@@ -491,15 +490,9 @@ class Search:
                 yield "absent", number
             elif tag in ("some", "none"):
                 sources[number] = literal
-            elif tag == "truth" and literal[1][0] in ("some", "every", "among"):
-                lists[number] = literal
-            if tag == "truth" and truth:
-                if picks(literal[1]):
-                    yield "missing", number
-                if literal[3]:
-                    yield "inside", number
-        for number in lists:
-            yield from (("listed", number, other) for other in lists if other != number)
+                yield "filled", number
+            elif tag == "truth" and truth and picks(literal[1]):
+                yield "missing", number
         for number, literal in scopes.items():
             for other, second in scopes.items():
                 if number != other and literal[1] == second[1]:
@@ -538,20 +531,22 @@ class Search:
                     yield "distinct", one, two
             if not _is_universal(literal, truth):
                 continue
+            base = literal[1][2] if literal[0] in ("some", "none") else ()
             for call in calls:
-                yield "at", number, call
+                if actors[call].base == (base if base[:1] in (("items",), ("pairs",)) else None):
+                    yield "at", number, call
         orders = [self.scene.literals[one] for one in self._order if self.truths[one]
                   and self.scene.literals[one][0] == "before"]  # fmt: skip
         for _, (_, one), (_, two) in orders:
-            for three in range(len(self.scene.actors)):
-                if three != one and three != two:
+            for three, actor in enumerate(actors):
+                if actor.base is None and three != one and three != two:
                     yield "ordered", one, two, three
             yield "ordered", one, two, one
 
     def _uses(self) -> Iterator[Key]:
         """The statements of the policy on the calls of the branch."""
         for call, actor in enumerate(self.scene.actors):
-            for statement in self.statements:
+            for statement in self.statements if actor.base is None else ():
                 rule = self.scene.rules[statement]
                 if actor.tool is None:
                     if rule.tools is None and rule.then is not None:
@@ -608,10 +603,8 @@ def _added(step: Key, new: frozenset[int], closed: Closed) -> Closed:
     if step not in closed.formulas and not (closed.names | closed.needs) & new:
         return closed
     names = closed.names - new | calls_named(step)
-    if step[0] in ("at", "domain", "count", "include", "nested", "listed") or (
-        step[0] in rules.LEMMAS
-    ):
-        numbers = step[1:3] if step[0] in ("include", "nested", "listed") else step[1:2]
+    if step[0] in ("at", "domain", "count", "include", "nested") or step[0] in rules.LEMMAS:
+        numbers = step[1:3] if step[0] in ("include", "nested") else step[1:2]
         names |= frozenset(numbers)
     return Closed(("add", step, closed.tree), closed.needs - new, closed.formulas - {step}, names)
 

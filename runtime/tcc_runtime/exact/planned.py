@@ -82,8 +82,8 @@ class Paths:
         scene = self._scene
         calls = [
             call
-            for call in range(1, len(scene.actors))
-            if value_of(rules.made(scene, call), truths) is True
+            for call, actor in enumerate(scene.actors)
+            if call and actor.base is None and value_of(rules.made(scene, call), truths) is True
         ]
         found: list[int] = []
         for call in calls:

@@ -167,7 +167,8 @@ class Theory:
         calls = self._calls.get(number)
         if calls is None:
             calls = self._calls[number] = tuple(sorted(calls_in(self._scene.literals[number])))
-        key = number, truth, tuple([self._scene.actors[call].tool for call in calls])
+        actors = [self._scene.actors[call] for call in calls]
+        key = number, truth, tuple([actor.base or actor.tool for actor in actors])
         found = self._facts.get(key)
         if found is None:
             found = self._facts[key] = facts_of(self._scene, self._scene.literals[number], truth)

@@ -67,7 +67,8 @@ def written(
                     more: tuple[Key, ...] = (("witness", call, literal),)
                     if case.tool is not None:
                         more = (*[("entered", call, at) for at in range(3)], *more)
-                    entries.append((inner, (*keys, *more), calls if case.tool is None else after))
+                    is_new = case.tool is not None or case.base is not None
+                    entries.append((inner, (*keys, *more), after if is_new else calls))
                 todo += reversed(entries)
     return writer.steps, sorted(argument.used)
 
@@ -95,7 +96,7 @@ class _Writer:
         """The kernel's number of a literal."""
 
         def leaf(part: Ground, _: int) -> Ground | None:
-            return ("call", self.calls[part[1]]) if part[0] == "call" else None
+            return (part[0], self.calls[part[1]]) if part[0] in ("call", "item") else None
 
         found = self._argument.scene.number(rewritten(self._literals[number], leaf))
         if found is None:
@@ -111,7 +112,7 @@ class _Writer:
                 return "at", self.literal(literal), self.calls[call]
             case ("domain" | "count", literal, at):
                 return key[0], self.literal(literal), at
-            case ("include" | "nested" | "listed", one, other):
+            case ("include" | "nested", one, other):
                 return key[0], self.literal(one), self.literal(other)
             case ("ordered" | "distinct" | "leads", *calls):
                 return key[0], *[self.calls[call] for call in calls]
