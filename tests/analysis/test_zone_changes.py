@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tcc.library.proving import _difference
 from tcc_certs.policy.core import Core
+from tcc_certs.proof.implication import difference
 from tcc_certs.values.zones import Zone, Zones
 from tcc_compiler.names.compile import compile_source
 from tcc_runtime.analysis.gate_changes import statement_changes
@@ -42,9 +42,9 @@ def test_changed_records_of_a_zone_have_a_sense(zone: Zone, sense: str) -> None:
     [change] = statement_changes(old, new)
     assert (change.of, change.name, change.sense) == ("zones", "Europe/Berlin", sense)
     assert change.old == "Europe/Berlin (tzdata 2026a, until 1970-01-01)"
-    assert _difference(old, new) == "record of the zone Europe/Berlin"
+    assert difference(old, new) == "record of the zone Europe/Berlin"
 
 
 def test_records_that_differ_in_the_version_only_change_nothing() -> None:
     old, new = core_with(OLD, "2026a"), core_with(OLD)
-    assert statement_changes(old, new) == [] and _difference(old, new) == ""
+    assert statement_changes(old, new) == [] and difference(old, new) == ""

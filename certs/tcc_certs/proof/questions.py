@@ -34,7 +34,7 @@ class Question:
         kind: ``statement`` (every session satisfies it), ``implies`` (every session satisfies all
             statements), ``reachable`` (no session has such a call: a `forbid`), ``finishable``
             (every session can be finished).
-        statements: none of ``finishable``, at least one of ``implies``, else one.
+        statements: none of ``finishable``, any number of ``implies``, else one.
         lets: the `let`s that the statements may name; None: those of the core.
     """
 
@@ -76,8 +76,7 @@ def question_of(value: Json) -> Question:
     """
     kind, statements, lets = read_question(value, "question", Code.PROOF_SCHEMA)
     most = {"implies": len(statements), "finishable": 0}.get(kind, 1)
-    one = len(statements) == most and (kind != "implies" or most > 0)
-    ensure(one, Code.PROOF_SCHEMA, "question.statements", most, len(statements))
+    ensure(len(statements) == most, Code.PROOF_SCHEMA, "question.statements", most, len(statements))
     reached = kind != "reachable" or isinstance(statements[0], Forbid)
     ensure(reached, Code.PROOF_SCHEMA, "question.statements[0]", "calls", "another statement")
     return Question(kind=kind, statements=statements, lets=lets)

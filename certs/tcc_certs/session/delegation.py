@@ -103,6 +103,7 @@ class _Call:
     """A recorded call.
 
     Attributes:
+        answered: whether the agent has read the error of a call that failed.
         unforeseen: whether `observed` has only a part of the listed answers.
     """
 
@@ -110,6 +111,7 @@ class _Call:
     opened: Mapping[str, Json]
     line: int
     outcome: str = "unknown"
+    answered: bool = False
     unforeseen: bool = False
     observed: Mapping[str, Json] = field(default_factory=dict)
     answers: Mapping[str, Json] = field(default_factory=dict)
@@ -199,7 +201,8 @@ def _read(files: Sequence[Ledger], artifact: CheckedArtifact) -> _Ledger:
                 _add(found, machine, record, line)
             elif record["kind"] in ("outcome", "resolve"):
                 call = found.calls[size(record, "seq") - 1]
-                call.outcome, call.unforeseen = text(record, "outcome"), "unforeseen" in record
+                call.outcome, call.answered = text(record, "outcome"), "answered" in record
+                call.unforeseen = "unforeseen" in record
                 call.observed = _object(record.get("observed"))
                 call.answers = _object(record.get("answers"))
     if found is None:
@@ -277,7 +280,7 @@ def _settles(call: _Call, other: _Call) -> bool:
     mine, theirs = call.observed, other.observed
     if call.outcome == other.outcome and (call.unforeseen or other.unforeseen):
         return all(mine[name] == theirs[name] for name in mine.keys() & theirs.keys())
-    return (call.outcome, mine) == (other.outcome, theirs)
+    return (call.outcome, call.answered, mine) == (other.outcome, other.answered, theirs)
 
 
 def _answers_agree(core: Core, call: _Call, other_core: Core, other: _Call) -> bool:

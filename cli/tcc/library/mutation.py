@@ -16,10 +16,10 @@ from tcc.library import only_guards
 from tcc.library.proving import gate_of
 from tcc.library.recorded import Expected, Recorded, failure_of
 from tcc_certs.errors import Rejected
+from tcc_certs.proof.implication import is_any
 from tcc_certs.proof.questions import Question
 from tcc_compiler.pipeline import compile_frontend
 from tcc_compiler.resources import Timer
-from tcc_runtime.analysis.joined import is_any
 from tcc_runtime.analysis.mutants import Mutant, mutants
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.exact.prove import answer

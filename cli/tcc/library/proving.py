@@ -103,12 +103,14 @@ def prove(
         return _asked(artifact, question, "finishable", None, timeout, progress)
 
     if implies is not None:
-        other = artifact_of(implies).core
-        differs = _difference(artifact.core, other)
-        if differs:
-            missing = f"sessions are compared only of grammars with the same {differs}"
+        from tcc_certs.errors import Rejected
+        from tcc_certs.proof.implication import implication
+
+        try:
+            question = implication(artifact.core, artifact_of(implies).core)
+        except Rejected as why:
+            missing = f"sessions are compared only of grammars with {why.expected}"
             return Proof(kind="implies", text=None, verdict="undecided", missing=missing)
-        question = Question(kind="implies", statements=other.statements, lets=other.lets)
         return _asked(artifact, question, "implies", None, timeout, progress)
     if reachable is not None:
         question = calls_question(artifact.core, reachable)
@@ -240,26 +242,3 @@ def _made(gate: RuntimeGate, call: SessionCall) -> bool:
         gate.approve(question.id, who="question")
         return False
     return True
-
-
-def _difference(core: Core, other: Core) -> str:
-    """What keeps sessions of two cores from being compared by statements; empty: nothing."""
-    names = {tool.name: tool for tool in other.tools}
-    for tool in core.tools:
-        twin = names.get(tool.name)
-        if twin is None or (tool.arguments, tool.answers) != (twin.arguments, twin.answers):
-            return f"fields of `{tool.name}`"
-        if (tool.errors_failed, tool.error_text) != (twin.errors_failed, twin.error_text):
-            return f"`errors mean failed` of `{tool.name}`"
-    if core.given != other.given:
-        return "attributes of sessions"
-    from tcc_runtime.analysis.joined import is_any
-
-    zones = {} if core.zones is None else core.zones.of
-    for name, zone in ({} if other.zones is None else other.zones.of).items():
-        if zones.get(name) != zone:
-            return f"record of the zone {name}"
-    plans = "plan", "rules", "patterns", "calls", "start", "goals"
-    if not is_any(other) and any(getattr(core, name) != getattr(other, name) for name in plans):
-        return "plans"
-    return ""

@@ -451,6 +451,12 @@ class Across:
                 found.append(AcrossDraw(limit=limit, amount=draw.amount, bound=bound, key=key))
         return tuple(found)
 
+    def counts_with(self, other: Across) -> bool:
+        """Whether both count something under one name in one account."""
+        names = {limit.name for limit in self._limits.values()}
+        both = any(limit.name in names for limit in other._limits.values())
+        return both and self._account == other._account != ""
+
     def count(self, drawer: Drawer, seq: int, draws: tuple[AcrossDraw, ...], now: int) -> Counting:
         """Count a call, if there is room for it.
 

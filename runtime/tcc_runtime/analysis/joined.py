@@ -291,10 +291,4 @@ def _named(tool: Tool, field: Field) -> str:
     return f"`{name_text(tool.name)}.{name_text(field.name)}`"
 
 
-def is_any(core: Core) -> bool:
-    """Whether the plan of a core is ``any*``, without a signature or strict tools."""
-    is_signed = core.start is not None or bool(core.goals)
-    return not (is_signed or core.has_plan or any(tool.strict for tool in core.tools))
-
-
-__all__ = ["Incomparable", "Joined", "is_any", "joined"]
+__all__ = ["Incomparable", "Joined", "joined"]

@@ -38,11 +38,12 @@ from tcc_certs.policy.nodes import (
     statement_text,
 )
 from tcc_certs.policy.places import parts_of
+from tcc_certs.proof.implication import is_any
 from tcc_certs.proof.questions import Question, rules_of
 from tcc_certs.values.declared import NumberType, TextType
 from tcc_certs.values.places import NONE, State, exact_number, listed_states
 from tcc_runtime.analysis.difference import OneSided
-from tcc_runtime.analysis.joined import Incomparable, Joined, is_any, joined
+from tcc_runtime.analysis.joined import Incomparable, Joined, joined
 from tcc_runtime.analysis.neighbours import together, variants
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.concrete import NOW_MS, Maker, Session, SessionCall, object_of

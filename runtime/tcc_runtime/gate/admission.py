@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -37,6 +37,9 @@ from tcc_runtime.gate.session import Session
 from tcc_runtime.gate.session.records import parts_of
 from tcc_runtime.gate.session.recovery import Follower
 from tcc_runtime.gate.session_access import Access, decision
+
+if TYPE_CHECKING:
+    from tcc_runtime.gate.delegation import Above
 
 _MOST_BEHIND: Final = 60_000  # milliseconds that the clock may be behind the last record
 
@@ -383,10 +386,12 @@ def admit(
     *,
     sync: bool,
     counting: Counting | None = None,
+    above: Above | None = None,
 ) -> None:
     """The call of a permit begins, in a turn.
 
     Args:
+        above: the parent's side of the call, whose budget chooses the model.
         counting: what was counted for it across sessions; None: that is still to be done.
 
     Raises:
@@ -397,7 +402,7 @@ def admit(
         Rejected: K101, K103, K104, K106 of the account.
     """
     tool, follower, session = permit.tool, access.follower, access.session
-    if permit.takes_model is not None:
+    if permit.takes_model is not None and above is None:
         _require_bound(access, tool, permit.takes_model)
     found, reference = admitted(access, permit, sync=sync)
     seq, offer = len(session.made) + 1, found.offer
@@ -407,7 +412,7 @@ def admit(
         if counting is not None:
             _has_room(access, counting, found, tool)
             across = counting.record()
-    executions, model = follower.executions, ""
+    executions, model = follower.executions, "" if above is None else above.model(ticket)
     if executions is not None:
         try:
             execution = _execution(access, found, tool)

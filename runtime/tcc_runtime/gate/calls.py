@@ -13,7 +13,7 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
@@ -32,6 +32,9 @@ from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.session.records import outcome_parts
 from tcc_runtime.gate.session.values import NO_ANSWERS
 from tcc_runtime.gate.session_access import Access
+
+if TYPE_CHECKING:
+    from tcc_runtime.gate.delegation import Above
 
 _log: Final = logging.getLogger("tcc.gate")
 _API: Final = "opentelemetry.trace"
@@ -53,6 +56,7 @@ class GateCalls(Budgeted):
     """The part of a gate that makes calls (see :class:`tcc_runtime.gate.permit.Door`)."""
 
     _observer: Observer
+    above: Above | None  # the parent's side of the calls of a delegated session
 
     def call(
         self,
@@ -96,6 +100,12 @@ class GateCalls(Budgeted):
         Raises:
             Refused: the call is not allowed.
         """
+        pending = self._ask(tool, arguments)
+        if pending is not None or self.above is None:
+            return pending
+        return self.above.gate.ask(tool, arguments)
+
+    def _ask(self, tool: str, arguments: Mapping[str, Any] | None) -> Pending | None:
         access = self._access
         permit = self.call(tool, arguments)
         ticket = access.enter(tool)
@@ -123,7 +133,17 @@ class GateCalls(Budgeted):
         Raises:
             Refused: R306.
         """
-        return self._access.try_enter("")
+        ticket = self._access.try_enter("")
+        if ticket is None or self.above is None:
+            return ticket
+        try:
+            if self.above.try_turn(ticket):
+                return ticket
+        except BaseException:
+            self._access.leave(ticket)
+            raise
+        self._access.leave(ticket)
+        return None
 
     def stop_waiting(self) -> None:
         """Withdraw the wish for a turn after :meth:`try_turn` returned None.
@@ -131,28 +151,36 @@ class GateCalls(Budgeted):
         Until then, another process that has the ledger begins no further parallel call.
         """
         self._access.stop_waiting()
+        if self.above is not None:
+            self.above.gate.stop_waiting()
 
     def give_back(self, turn: Ticket) -> None:
         """Give back an unused turn of :meth:`try_turn`."""
+        if self.above is not None:
+            self.above.give_back(turn)
         self._access.leave(turn)
 
     def enter(self, permit: Permit) -> None:
         """See :class:`~tcc_runtime.gate.permit.Door`."""
-        access = self._access
+        access, above = self._access, self.above
         try:
             ticket = permit.turn or access.enter(permit.tool)
             try:
                 while True:
                     changes = access.turns.changes
                     try:
+                        if above is not None:
+                            self._reserve(above, permit, ticket, sync=True).__enter__()
                         with access.lock:
-                            admit(access, permit, ticket, sync=True)
+                            admit(access, permit, ticket, sync=True, above=above)
                         break
                     except NotYet:
                         if permit.turn is not None:
                             raise
+                    self._leave_above(ticket)
                     access.wait(ticket, changes)
             except BaseException:
+                self._leave_above(ticket)
                 access.leave(ticket)
                 raise
         except Pending as pending:
@@ -192,6 +220,8 @@ class GateCalls(Budgeted):
             while True:
                 changes = access.turns.changes
                 try:
+                    if self.above is not None:
+                        await self._reserve(self.above, permit, ticket, sync=False).__aenter__()
                     counting = await self._count_in_task(permit)
                     self._admit_in_task(permit, ticket, counting)
                     break
@@ -202,6 +232,7 @@ class GateCalls(Budgeted):
                 except NotYet:
                     if permit.turn is not None:
                         raise
+                self._leave_above(ticket)
                 await access.wait_in_task(ticket, changes)
             await self.sync_in_task()
         except BaseException as error:
@@ -209,6 +240,7 @@ class GateCalls(Budgeted):
                 self.settle(ticket, "unknown", sync=False)
                 with access.lock:
                     access.pending.discard(ticket)
+            self._leave_above(ticket)
             access.leave(ticket)
             if isinstance(error, LedgerError):
                 access.broken(error, permit.tool)
@@ -225,6 +257,21 @@ class GateCalls(Budgeted):
         except BaseException:
             permit.__exit__(None, None, None)
             raise
+
+    def _reserve(self, above: Above, permit: Permit, ticket: Ticket, *, sync: bool) -> Permit:
+        """Return the parent's permit for a call that this gate allows; the caller enters it.
+
+        No lock of this session is held while the parent waits, so calls under way can end.
+        """
+        access = self._access
+        with access.lock:
+            admitted(access, permit, sync=sync)
+        return above.permit(access.follower, ticket, permit)
+
+    def _leave_above(self, ticket: Ticket) -> None:
+        """End the parent's call, because this gate did not begin it."""
+        if self.above is not None:
+            self.above.leave(ticket, made=False)
 
     async def _count_in_task(self, permit: Permit) -> Counting | None:
         """Count a call across sessions in another thread, so that other tasks can run."""
@@ -245,7 +292,7 @@ class GateCalls(Budgeted):
         access = self._access
         try:
             with access.lock:
-                admit(access, permit, ticket, sync=False, counting=counting)
+                admit(access, permit, ticket, sync=False, counting=counting, above=self.above)
         except BaseException:
             if counting is not None and access.across is not None:
                 access.across.forget(access.follower, counting)
@@ -279,7 +326,7 @@ class GateCalls(Budgeted):
             SettingsError: an atom without a budget; `read` for a tool without `errors mean failed`.
             OverError: the call is over, or has its outcome already.
         """
-        access = self._access
+        access, above = self._access, self.above
         with access.lock:
             session, follower = access.session, access.follower
             if ticket not in access.pending or ticket.seq not in session.under_way:
@@ -287,12 +334,14 @@ class GateCalls(Budgeted):
             seq = ticket.seq
             made = session.made.of(seq)
             tool = session.policy.core.tools[made.offer.tool]
+            reported = outcome, result, observed, reason, told, read
             if outcome == "done" and (observed is None or isinstance(observed, ToolAnswer)):
                 found = answer_of(result) if observed is None else observed
                 outcome, why = outcome_of(tool, found)
                 reason, read, observed = why or reason, outcome == "failed", found.value
             if read and not tool.errors_failed:
                 raise SettingsError("answered", "a tool whose errors mean failed", tool.name)
+            lacks_above = above is not None and above.settle(ticket, *reported)
             result = result if outcome == "done" else None
             now = access.clock()
             ms = max(0, now - ticket.began)
@@ -339,7 +388,7 @@ class GateCalls(Budgeted):
                 follower.returned(seq)
                 if sync and access.across is not None:
                     access.give_back()
-                lacks = lacks or session.course.lost
+                lacks = lacks or lacks_above or session.course.lost
             ticket.outcome = outcome, reason, lacks
         if access.turns.passed:
             access.turns.changed()
@@ -347,6 +396,8 @@ class GateCalls(Budgeted):
 
     def leave(self, ticket: Ticket) -> None:
         """The call is over."""
+        if self.above is not None:
+            self.above.leave(ticket)
         if self._access.leave(ticket):
             self._observer.ended(ticket)
 
@@ -356,6 +407,8 @@ class GateCalls(Budgeted):
         Raises:
             LedgerError: the system cannot write.
         """
+        if self.above is not None:
+            await self.above.outcome_in_task(ticket)
         if ticket in self._access.pending and ticket.waits:
             ticket.waits = False
             await self.sync_in_task()

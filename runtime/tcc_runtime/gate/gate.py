@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tcc_certs.errors import Code
 from tcc_certs.session.carried import Reading
@@ -23,16 +24,20 @@ from tcc_runtime.errors import LedgerError, ResumeError, SessionEnded, SettingsE
 from tcc_runtime.gate import keys
 from tcc_runtime.gate.answers import Outcome
 from tcc_runtime.gate.asking import verdicts
-from tcc_runtime.gate.asking.questions import Pending, Verdict
+from tcc_runtime.gate.asking.questions import Pending, Verdict, VerdictError
 from tcc_runtime.gate.calls import GateCalls, Observer
 from tcc_runtime.gate.journal import ledger_file, memory
 from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.policy import policy_of
-from tcc_runtime.gate.refusals import Refused
+from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.session import records
 from tcc_runtime.gate.session.recovery import reading_of
 from tcc_runtime.gate.session_access import Home, changes, reopening
 from tcc_runtime.gate.wrapping import wrap
+
+if TYPE_CHECKING:
+    from tcc_runtime.account.windows import Across
+    from tcc_runtime.gate.delegation import Above
 
 
 def opened(artifact: Artifact | str | Path, checked: str | None) -> Artifact:
@@ -57,6 +62,30 @@ def roll_bytes_of(given: object) -> int | None:
     if given is not None and (type(given) is not int or given < 1):
         raise SettingsError("roll", "bytes, at least 1", given)
     return given
+
+
+def _above(
+    parent: Gate,
+    proof: bytes | str | Path | None,
+    artifact: Artifact,
+    across: Across | None,
+    key: bytes | None,
+) -> Above:
+    """The parent's side of a delegated session, after all checks.
+
+    Raises:
+        SettingsError, Rejected, OSError: as of :class:`Gate`.
+    """
+    # Imported lazily: most gates have no parent.
+    from tcc_runtime.gate.delegation import Above, require_proof
+
+    found = Above(parent, parent._access)
+    found.require_open()
+    found.require_counted_once(across)
+    if key not in (None, found.key):
+        raise SettingsError("key", "the key of the parent's session, or none", "another one")
+    require_proof(proof, artifact, parent.artifact)
+    return found
 
 
 class Gate(GateCalls):
@@ -88,14 +117,17 @@ class Gate(GateCalls):
             attribute `shadowed` of the permit is the code of the refusal.  Statements do not count
             these calls.
         account: the account of the limits across sessions.
-        parent, proof: refused, because this release opens no delegated session.
+        parent: the gate of the parent, for a delegated session.  Each call of the session is a call
+            of the parent's session, too, and both decide it.  The key is that of the parent.
+        proof: the proof that `tcc prove CHILD --implies PARENT -o PROOF` writes: a file, or bytes.
 
     Raises:
         SessionEnded: the session of the ledger has ended, and `rolls` is False.
-        ResumeError: the ledger has another artifact or key, was changed, belongs to a
-            delegated session, or has other attributes than `given`.
+        ResumeError: the ledger has another artifact, key or parent, was changed, has a call that
+            the parent lacks, or has other attributes than `given`.
         GivenRefused: R102, R103, R105, R106: the grammar declares other attributes.
-        Rejected: the check refuses the artifact; L1xx: the lines of the ledger are no chain.
+        Rejected: the check refuses the artifact; L1xx: the lines of the ledger are no chain;
+            T101 to T105: the proof does not hold, or is about other artifacts.
         LedgerError: the ledger cannot be read or written; its cause is a `BlockingIOError` if
             another process has the lock and `wait` is False.
         SettingsError: an argument is out of its range.
@@ -122,15 +154,20 @@ class Gate(GateCalls):
         given: Mapping[str, Any] | None = None,
         account: Account | None = None,
     ) -> None:
-        if parent is not None or proof is not None:
-            expected = "no parent, because this release opens no delegated session"
-            raise SettingsError("parent", expected, "a parent")
         policy = policy_of(opened(artifact, checked))
         shown = reopening.shown_of(policy, show)
         begun = reopening.begun_with(policy, given)
         if home is None:
             home = Home(rolls=rolls, shadow=shadow, roll_bytes=roll_bytes_of(roll_bytes))
         across = across_of(policy.core, account, home.recorded)
+        self.above = None
+        if parent is not None:
+            self.above = _above(parent, proof, policy.artifact, across, key)
+            if home.shadow:
+                raise SettingsError("shadow", "False, for a session with a parent", "True")
+            key, home = self.above.key, replace(home, parent=parent.session_id)
+        elif proof is not None:
+            raise SettingsError("parent", "the gate of the parent that the proof names", "none")
         access = None
         while access is None:
             with suppress(reopening.Rolled):
@@ -167,6 +204,12 @@ class Gate(GateCalls):
         if show and access.follower.shown != shown:
             self.close()
             raise ResumeError("line 1: arguments", list(shown), list(access.follower.shown))
+        if self.above is not None:
+            try:
+                self.above.require_calls(access.follower)
+            except BaseException:
+                self.close()
+                raise
         if access.session.questions.open(access.session.last_ms):
             verdicts.watch(access)
 
@@ -190,6 +233,21 @@ class Gate(GateCalls):
         """Whether the ledger has the end of the session by now."""
         self._looked_at()
         return self._access.session.ended
+
+    def check(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Decision:
+        """Decide a call without making it; a call under way counts as unknown.
+
+        The parent of a delegated session decides, too.
+        """
+        found = super().check(tool, arguments)
+        above = self.above if found.allowed else None
+        return found if above is None else above.gate.check(tool, arguments)
+
+    def is_only_question(self, id: str) -> bool:
+        """Whether a verdict that names no question can mean the one with this id only."""
+        if self.above is None or self._access.session.questions.why_not(id, 0) != "unknown":
+            return super().is_only_question(id)
+        return self.above.gate.is_only_question(id)
 
     @property
     def untouched(self) -> bool:
@@ -263,9 +321,19 @@ class Gate(GateCalls):
             Refused: R303, R305 or R306.
         """
 
-        def resolve() -> None:
-            changes.resolve(self._access, seq, outcome, observed, who, answered=answered)
+        access = self._access
 
+        def resolve() -> None:
+            changes.resolution(access, seq, outcome, observed, who, answered=answered)()
+
+        if self.above is not None:
+            # First in the parent.  No lock of this session is held while that waits for its turn.
+            self._looked_at()
+            with access.lock:
+                changes.resolution(access, seq, outcome, observed, who, answered=answered)
+            self.above.resolve(
+                access.follower, seq, outcome, observed, turn=turn, who=who, answered=answered
+            )
         self._change(resolve, turn)
         self._observer.resolved(seq, outcome)
 
@@ -275,7 +343,7 @@ class Gate(GateCalls):
         The gate trusts the caller that the person has the role which the question names.
 
         Args:
-            id: of :class:`Pending`.
+            id: of :class:`Pending`; also of a question of the parent.
             who: the name of the person, 1 to 255 characters; the ledger has it.
             turn: a turn of :meth:`try_turn`; None: wait for one.
 
@@ -305,7 +373,13 @@ class Gate(GateCalls):
         def decide() -> None:
             verdicts.record(self._access, question_id, verdict, who, reason)
 
-        self._change(decide, turn)
+        try:
+            self._change(decide, turn)
+        except VerdictError as error:
+            if self.above is None or error.why != "unknown":
+                raise
+            self.above.gate._decide(question_id, verdict, who, reason, None)
+            return
         self._observer.decided(question_id, verdict)
 
     def _change(self, change: Callable[[], None], turn: Ticket | None) -> None:

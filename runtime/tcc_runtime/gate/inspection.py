@@ -19,6 +19,7 @@ from tcc_certs.values.places import NONE, UNKNOWN
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
+from tcc_runtime.errors import SettingsError
 from tcc_runtime.gate import schemas
 from tcc_runtime.gate.admission import Held, decide, is_call, no_room_for, pending_decision
 from tcc_runtime.gate.answers import Outcome
@@ -343,6 +344,8 @@ class Budgeted(Inspection):
         drawn_on = None if account is None else (account.id, account.caps)
         found = budget_of(self._policy.core, caps, atoms, adapters, drawn_on)
         access = self._access
+        if access.follower.parent is not None:
+            raise SettingsError("parent", "the budget of the parent's gate", "one of the child's")
         ticket = access.enter_alone()
         try:
             with access.lock:

@@ -68,6 +68,7 @@ def session_record(
     *,
     given: Mapping[str, State] = MappingProxyType({}),
     shadow: bool = False,
+    parent: str | None = None,
 ) -> dict[str, Json]:
     """`session`.
 
@@ -77,6 +78,7 @@ def session_record(
         principal: whose session it is, hex; None: nobody's in particular.
         given: the states of the attributes that it starts with.
         shadow: whether calls that are refused are made.
+        parent: the id of the parent of a delegated session.
 
     Raises:
         Rejected: R105: an attribute has more than 2^14 elements.
@@ -96,6 +98,8 @@ def session_record(
         record["principal"] = principal
     if shadow:
         record["shadow"] = True
+    if parent is not None:
+        record["parent"] = parent
     return {**record, "session_id": uuid7(started_ms, blake(encode(record)))}
 
 

@@ -54,6 +54,7 @@ class Home:
         roll_bytes: the size at which the ledger continues in another file; None: it never does.
         recorded: False: the session is in memory, and no account counts its calls.
         carried: set if earlier files of the ledger have another artifact.
+        parent: the id of the parent of a delegated session; None: the session is not delegated.
     """
 
     rolls: bool = False
@@ -64,6 +65,7 @@ class Home:
     roll_bytes: int | None = None
     recorded: bool = True
     carried: Carried | None = None
+    parent: str | None = None
 
 
 _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest

@@ -121,7 +121,7 @@ def note_search(access: Access, took: SpentAmounts, atoms: Sequence[Atom]) -> No
         access.write(record, lambda: executions.asked(took, atoms))
 
 
-def resolve(
+def resolution(
     access: Access,
     seq: int,
     outcome: Outcome,
@@ -129,8 +129,8 @@ def resolve(
     who: str | None = None,
     *,
     answered: bool = False,
-) -> None:
-    """Record what an unknown outcome turned out to be.
+) -> Callable[[], None]:
+    """Check what an unknown outcome turned out to be; return the change that records it.
 
     Args:
         answered: whether the agent has read the error of a call that failed.
@@ -172,9 +172,12 @@ def resolve(
         session.resolve(seq, known, answers.states)
         follower.values.keep()
 
-    access.write(record, resolved)
-    follower.returned(seq)
-    access.give_back()
+    def change() -> None:
+        access.write(record, resolved)
+        follower.returned(seq)
+        access.give_back()
+
+    return change
 
 
 def finish(access: Access, abandon: bool) -> None:

@@ -173,8 +173,10 @@ def _begin(access: Access, shown: tuple[str, ...], given: Begun, nonce: bytes | 
     follower.shadow = home.shadow
     key, nonce_text = follower.key, drawn.hex()
     record = session_record(
-        policy, key, started, nonce_text, shown, given=states, shadow=home.shadow
-    )
+        policy, key, started, nonce_text, shown, given=states, shadow=home.shadow,
+        parent=home.parent,
+    )  # fmt: skip
+    follower.parent = home.parent
     follower.open(record, states)
     access.journal.append(lambda head: follower.writer.sealed(parts_of(record), head))
     access.sync()
@@ -220,9 +222,10 @@ def _reopen(
         if new:
             begun_by = process
             begin(access)
-        elif follower.parent is not None:
-            expected = "no parent, because this release opens no delegated session"
-            raise ResumeError("line 1: parent", expected, follower.parent)
+        elif follower.parent != home.parent:
+            # Before anything is written: nobody continues a session without its parent.
+            expected, found = follower.parent or "no parent", home.parent or "no parent"
+            raise ResumeError("line 1: parent", expected, found)
         elif follower.session.ended:
             if home.rolls:
                 journal.set_aside(follower.session_id)
