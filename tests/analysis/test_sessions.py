@@ -132,6 +132,7 @@ EDITS: dict[str, tuple[str, tuple[tuple[str, str], ...], str]] = {
     "any plan": (PLANS, (("plan = look+ (write | test)* ship?\n", ""),), "wider"),
     "a value of a plan": (PLANS, (("plan = look+ (write | test)*", "plan = look+ (write(k = 1 | 2) | test)*"),), "narrower"),
     "a count in plans": (PLANS, (("count(write) <= 3", "count(write) <= 4"),), "wider"),
+    "a statement that the plans imply": (PLANS, (("limit depth", "before ship require look\nlimit depth"),), "equal"),
     "an earlier test": (PLANS, (("last(test).result = pass", "test(result = pass)"),), "wider"),
 }  # fmt: skip
 
@@ -190,3 +191,41 @@ def test_an_edit_and_its_reverse_are_reverse(name: str) -> None:
     old, changes, _ = EDITS[name]
     found = tcc.diff(compiled(edit(old, *changes)), compiled(old)).sessions
     assert found is not None and found.verdict == "narrower" and found.removed is not None
+
+
+ASK = 'before refund(amount > 100) ask "finance" within 2 h'
+ASKING = f"""grammar desk version "1"
+tool find(order: text)
+tool refund(order: text, amount: integer 1 .. 500)
+{ASK}
+"""
+LEAD = ASK.replace("finance", "lead")
+ASKS: dict[str, tuple[str, str, str | None, str | None]] = {
+    "nothing": (ASK, "equal", None, None),
+    "no question": ("", "wider", ASK, None),
+    "another role": (LEAD, "incomparable", ASK, LEAD),
+    "a second role": (f"{ASK}\n{LEAD}", "narrower", None, LEAD),
+    "from a larger amount on": (ASK.replace("100", "200"), "wider", ASK, None),
+    "from a smaller amount on": (ASK.replace("100", "50"), "narrower", None, ASK.replace("100", "50")),
+    "nobody is asked": ("forbid refund(amount > 100)", "narrower", None, "forbid refund(amount > 100)"),
+    # Approvals of a replayed session are used as soon as they are given, so no session shows these.
+    "a shorter approval": (ASK.replace("2 h", "1 h"), "narrower", None, None),
+    "a longer approval": (ASK.replace("2 h", "30 d"), "wider", None, None),
+    "the approval of seven days": (ASK.replace(" within 2 h", ""), "wider", None, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKS)
+def test_a_call_without_the_question_of_the_other_side_is_shown(name: str) -> None:
+    new, verdict, added, removed = ASKS[name]
+    found = tcc.diff(compiled(ASKING), compiled(ASKING.replace(ASK, new)), timeout=30).sessions
+    assert found is not None and found.verdict == verdict, found
+    by = [None if one is None else one.refused_by for one in (found.added, found.removed)]
+    assert by == [None if one is None else f"`{one}`" for one in (added, removed)]
+
+
+def test_an_approval_of_thirty_days_is_not_one_of_seven_days() -> None:
+    long, week = (compiled(ASKING.replace("2 h", term)) for term in ("30 d", "7 d"))
+    question = ASK.replace(" within 2 h", "")
+    assert tcc.prove(week, question).verdict == "proved"
+    assert tcc.prove(long, question).verdict == "refuted"

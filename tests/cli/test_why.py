@@ -119,6 +119,14 @@ def test_statements_that_exclude_a_call_are_named(
     assert all(text in shown for text in texts)
 
 
+def test_plans_that_exclude_a_call_are_named(tcc: Tcc, tmp_path: Path) -> None:
+    path = tmp_path / "g.tcg"
+    plan = "plan = look write(k = 1)?"
+    path.write_text(f'grammar g version "1"\ntool look\ntool write(k: 1 | 2)\n{plan}\n')
+    found = tcc("why", path, "--reachable", "write(k = 2)", "--json")
+    assert (found.code, [one["text"] for one in found.json["because"]]) == (1, [plan])
+
+
 def test_a_set_of_calls_with_a_mistake_is_bad_usage(tcc: Tcc, source: Path) -> None:
     found = tcc("why", source, "--reachable", "nothing")
     assert found.code == 2 and "TCC202" in found.err

@@ -23,6 +23,7 @@ from tcc_certs.proof.ground import VIEW, ground
 from tcc_certs.proof.plans import Plans, is_total_of_plans
 from tcc_certs.proof.rules import Wrong
 from tcc_certs.proof.scene import Formula, Scene, opposite
+from tcc_certs.session.approvals import term_of
 from tcc_certs.values.places import exact_number
 
 
@@ -168,7 +169,7 @@ def stricter(policy: Policy, rule: Rule, tool: str | None) -> list[int]:
         if one.kind == "ask"
         and one.who == rule.who
         and tool in (one.tools or ())
-        and (rule.within is None or (one.within is not None and one.within <= rule.within))
+        and term_of(one) <= term_of(rule)
     ]
 
 

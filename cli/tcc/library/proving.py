@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from tcc_certs.proof.questions import Question
     from tcc_runtime.artifact.load import Artifact
     from tcc_runtime.exact.concrete import Session, SessionCall
-    from tcc_runtime.exact.prove import Answer, Gate, GateRefusal
+    from tcc_runtime.exact.prove import Answer, AskingGate, GateRefusal, Roles
+    from tcc_runtime.gate.asking.questions import Pending
     from tcc_runtime.gate.gate import Gate as RuntimeGate
 
 Kind = Literal["statement", "reachable", "implies", "finishable"]
@@ -189,11 +190,14 @@ def _proof_of(core: Core, found: Answer, kind: Kind, text: str | None) -> Proof:
     )
 
 
-def gate_of(artifact: Artifact) -> Gate:
+def gate_of(artifact: Artifact) -> AskingGate:
     """A gate for the engine: it replays sessions of an artifact, each in a gate of its own."""
 
-    def replay(session: Session) -> GateRefusal | None:
+    def replay(
+        session: Session, /, *, told: list[Roles] | None = None, by: Sequence[Roles] = ()
+    ) -> GateRefusal | None:
         # Imported with the first session: a proof needs no gate.
+        from tcc_certs.errors import Code
         from tcc_runtime.errors import GivenRefused
         from tcc_runtime.exact.prove import GateRefusal
         from tcc_runtime.gate.calls import quiet
@@ -213,8 +217,14 @@ def gate_of(artifact: Artifact) -> Gate:
             try:
                 for call in session.calls:
                     now[0] = now[0] if call.at_ms is None else call.at_ms
-                    while not _made(gate, call):
-                        pass
+                    roles: list[str] = []
+                    while (question := _asked_about(gate, call)) is not None:
+                        if told is None and by and question.who not in by[at]:
+                            return GateRefusal(at, Code.PENDING.value, f"`{question.text}`")
+                        gate.approve(question.id, who="question")
+                        roles.append(question.who)
+                    if told is not None:
+                        told.append(tuple(roles))
                     at += 1
                 if session.ends:
                     gate.finish()
@@ -226,8 +236,8 @@ def gate_of(artifact: Artifact) -> Gate:
     return replay
 
 
-def _made(gate: RuntimeGate, call: SessionCall) -> bool:
-    """Make a call, or approve a question about it; return whether it was made."""
+def _asked_about(gate: RuntimeGate, call: SessionCall) -> Pending | None:
+    """Make a call, or return the question about it."""
     from tcc_runtime.gate.asking.questions import Pending
 
     try:
@@ -239,6 +249,5 @@ def _made(gate: RuntimeGate, call: SessionCall) -> bool:
             else:
                 permit.unknown()
     except Pending as question:
-        gate.approve(question.id, who="question")
-        return False
-    return True
+        return question
+    return None

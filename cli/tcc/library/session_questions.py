@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tcc.library import Given, artifact_of
@@ -61,6 +62,7 @@ def why_session(source: Given, calls: str | None = None, *, timeout: float = TIM
     from tcc_certs.proof.questions import Question
     from tcc_runtime.analysis.joined import joined
     from tcc_runtime.analysis.sessions import idle_tools
+    from tcc_runtime.exact.planned import plan_of
     from tcc_runtime.exact.prove import answer
 
     artifact = artifact_of(source)
@@ -70,15 +72,23 @@ def why_session(source: Given, calls: str | None = None, *, timeout: float = TIM
     else:
         question = calls_question(artifact.core, calls)
     core = joined(artifact.core, artifact.core, idle_tools(artifact)).core
-    found = answer(core, question, gate_of(artifact), timeout=timeout)
-    session = found.session
+    end = time.monotonic() + timeout
+    # First without plans: then the statements of the proof are to blame, and no plan is.
+    found = answer(core, question, gate_of(artifact), timeout=timeout / 2)
+    session, used = found.session, found.used
     if session is None and found.proof is None and calls is None:
         session = _finished(artifact)
+    if session is None and found.proof is None:
+        left = max(end - time.monotonic(), 0.001)
+        plan = partial(plan_of, artifact)
+        found = answer(artifact.core, question, gate_of(artifact), plan=plan, timeout=left)
+        session, used = found.session, (*found.used, len(artifact.core.statements))
+    elif session is None:
+        used = tuple(_fewest(core, question, used, end))
     if session is not None:
         return WhySession(verdict="reachable", session=session.json(), given=dict(session.given))
     if found.proof is None:
         return WhySession(verdict="undecided", missing=found.missing)
-    used = _fewest(core, question, found.used, time.monotonic() + timeout)
     return WhySession(verdict="unreachable", because=_blamed(artifact, used))
 
 

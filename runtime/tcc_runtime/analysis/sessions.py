@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import permutations
 from typing import Final, Literal
 
@@ -24,7 +25,6 @@ from tcc_certs.policy.forms import Rule
 from tcc_certs.policy.kinds import Fault, walk
 from tcc_certs.policy.meaning import Policy, policy_of
 from tcc_certs.policy.nodes import (
-    Ask,
     Compare,
     Forbid,
     Get,
@@ -40,6 +40,7 @@ from tcc_certs.policy.nodes import (
 from tcc_certs.policy.places import parts_of
 from tcc_certs.proof.implication import is_any
 from tcc_certs.proof.questions import Question, rules_of
+from tcc_certs.session.approvals import term_of
 from tcc_certs.values.declared import NumberType, TextType
 from tcc_certs.values.places import NONE, State, exact_number, listed_states
 from tcc_runtime.analysis.difference import OneSided
@@ -47,7 +48,8 @@ from tcc_runtime.analysis.joined import Incomparable, Joined, joined
 from tcc_runtime.analysis.neighbours import together, variants
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.exact.concrete import NOW_MS, Maker, Session, SessionCall, object_of
-from tcc_runtime.exact.prove import Gate, answer
+from tcc_runtime.exact.planned import plan_of
+from tcc_runtime.exact.prove import AskingGate, Roles, answer
 
 SECONDS: Final = 10.0  # of a comparison
 _FIRST: Final = 1.0  # seconds for a question before other sessions are tried
@@ -62,7 +64,7 @@ class Side:
     """A grammar of a comparison, and a gate that replays sessions of it."""
 
     artifact: Artifact
-    gate: Gate
+    gate: AskingGate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,10 +273,10 @@ class _Asking:
                 missing = "no session with a larger total was found"
                 found.add(text, missing, is_clear=not self._is_held(text))
             return shown
-        asked = statement
-        if isinstance(statement, Ask):  # this side does not ask: no such call may be possible
-            asked = Forbid(on=statement.on, where=statement.where)
-        question = Question(kind="statement", statements=(asked,), lets=other.lets)
+        question = Question(kind="statement", statements=(statement,), lets=other.lets)
+        artifact = self.side.artifact
+        has_plan = beside.core.calls == artifact.core.calls
+        plan = partial(plan_of, artifact) if has_plan else None
         missing = "the time is over"
         share = (self.end - self.clock()) / left
         is_held = self._is_held(text)
@@ -283,8 +285,9 @@ class _Asking:
                 break
             try:
                 said = answer(
-                    beside.core, question, self.side.gate, timeout=seconds, clock=self.clock
-                )
+                    beside.core, question, self.side.gate, plan=plan, timeout=seconds,
+                    clock=self.clock,
+                )  # fmt: skip
             except (Rejected, Fault) as why:
                 missing = str(why)
                 break
@@ -353,10 +356,14 @@ class _Asking:
         return said.session
 
     def _shown(self, session: Session) -> Shown | None:
-        """The session, if the gate of this side allows it and the other gate refuses it."""
-        if self.side.gate(session) is not None:
+        """The session, if the gate of this side allows it and the other gate refuses it.
+
+        The other gate refuses a call also if it asks a role that this side does not ask.
+        """
+        roles: list[Roles] = []
+        if self.side.gate(session, told=roles) is not None:
             return None
-        refusal = self.other.gate(session)
+        refusal = self.other.gate(session, by=roles)
         if refusal is None:
             return None
         if refusal.at < len(session.calls):  # the calls after the refused one show nothing
@@ -481,6 +488,8 @@ def covers(held: Rule, asked: Rule) -> bool:
         return True
     if held.kind != asked.kind:
         return False
+    if held.kind == "ask":
+        return term_of(held) <= term_of(asked) and replace(held, within=asked.within) == asked
     if held.kind == "total":
         return held.what == asked.what and exact_number(held.total) <= exact_number(asked.total)
     if held.kind != "limit":

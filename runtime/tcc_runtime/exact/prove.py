@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import Json
@@ -64,8 +64,25 @@ class GateRefusal(NamedTuple):
     text: str
 
 
+Roles = tuple[str, ...]
+
+
 Verdict = Literal["proved", "refuted", "reachable", "unreachable", "undecided"]
 Gate = Callable[[Session], "GateRefusal | None"]
+
+
+class AskingGate(Protocol):
+    """Replays a session, with the verdicts of persons."""
+
+    def __call__(
+        self, session: Session, /, *, told: list[Roles] | None = None, by: Sequence[Roles] = ()
+    ) -> GateRefusal | None:
+        """Return the refusal of a session, or None.
+
+        Args:
+            told: gets the roles that the gate asks about each call; each question is approved.
+            by: without `told`, the roles whose questions are approved, for each call; empty: all.
+        """
 
 
 @dataclass(slots=True, kw_only=True)
