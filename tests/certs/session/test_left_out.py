@@ -56,7 +56,7 @@ def drawn(seed: int) -> tuple[bytes, bytes]:
     if rng.random() < 0.6:  # something that an end needs
         one, other = rng.choice(own), rng.choice(own)
         statements.append(rng.choice((count_at_least(one, 1), ["after", one, other])))
-    costs = (0, 250_000_000, 10**9, -(10**8))
+    costs = (0, 250_000_000, 10**9)
     calls = [call(t, v, rng.choice(costs), price=rng.randint(0, 2)) for t, v in listed]
     every = ["repeat", ["call", set(range(len(listed)))], 0]
     with_plan, without = (
