@@ -181,7 +181,10 @@ class Drawer:
             value = "k" if "k" in fields else '"a"'
             some = f"{source}{rng.choice(('', f'({self.of_row(fields)})'))}"
             return f"{value} {rng.choice(('in', 'not in'))} {some}.s"
-        return f"count({source}{inner}) {rng.choice(('<=', '>='))} {rng.choice('12')}"
+        term = f"count({source}{inner})"
+        if rng.random() < 0.3:
+            term = f'sum({source}, match s {{ "a": p, else: 1 }})'
+        return f"{term} {rng.choice(('<=', '>='))} {rng.choice('12')}"
 
     def of_row(self, fields: str) -> str:
         """A condition on a row."""

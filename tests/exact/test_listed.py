@@ -131,6 +131,13 @@ def test_a_statement_about_lists_is_refuted(policy: str, question: str) -> None:
     assert found.verdict == "refuted" and found.session is not None
 
 
+def test_a_match_inside_a_sum_is_of_each_element() -> None:
+    policy = 'before fill require sum(rows, match sku { "a": 1, else: 5 }) = 6'
+    artifact = tcc.compile_text(f"{HEAD}{policy}\n")
+    question = "before fill require sum(rows, 1) = 6 or sum(rows, 5) = 6"
+    assert tcc.prove(artifact, question, timeout=1).verdict != "proved"  # 1 + 5 = 6
+
+
 LISTS = [list(some) for size in range(3) for some in product("abc", repeat=size)]
 CONDITIONS = ('it = "a"', 'it != "a"', 'it ~ "a|b"', 'it !~ "a|b"', 'it = "b"', "it = this.k",
               'it = "a" | "b"')  # fmt: skip

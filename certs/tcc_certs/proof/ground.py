@@ -30,6 +30,7 @@ Levels: TypeAlias = "Mapping[int, Ground | int]"  # a ground element, or the pla
 
 MISSING: Ground = ("const", ("missing", None))
 VIEW = -1  # in `Levels`: the call before which sources look
+_COMPUTED = frozenset({"+", "-", "*", "min", "max", "get", "clock", "host"})
 PAIRED = frozenset({"eq", "ne", "same", "differ"})  # tags whose two operands have no order
 
 
@@ -222,14 +223,13 @@ def unrolled(source: Ground) -> list[Ground]:
     return unrolled((*of[:3], (*of[3], *inner), of[4], (*of[5], *marks)))
 
 
-def choice(of: Any) -> Ground | None:
-    """Return the first `match` that an atom evaluates outside of sources."""
-    if of[:1] in (("source",), ("const",)):
+def choice(term: Ground) -> Ground | None:
+    """Return the first `match` of a term that has one value: a sum has one for each element."""
+    if term[0] == "choose":
+        return term
+    if term[0] not in _COMPUTED:
         return None
-    if of[:1] == ("choose",):
-        found: Ground = of
-        return found
-    inside = [choice(part) for part in of if isinstance(part, tuple)]
+    inside = [choice(part) for part in term[1:] if isinstance(part, tuple)]
     return next((one for one in inside if one is not None), None)
 
 

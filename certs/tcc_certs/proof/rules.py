@@ -1,8 +1,8 @@
 """Rules of arguments: formulas that hold in every session that a branch describes.
 
-A *witness* names a call that exists because a literal has a truth.  All other rules add a formula
-that holds for the calls of a branch whatever the literals are.  A rule takes numbers of literals
-and of calls, so a file cannot state a fact of its own.
+A *witness* names a call, or an element of a list, that exists because a literal has a truth.  All
+other rules add a formula that holds for the calls of a branch whatever the literals are.  A rule
+takes numbers of literals and of calls, so a file cannot state another fact.
 Cost: linear in the statement or the source that a rule instantiates.
 """
 

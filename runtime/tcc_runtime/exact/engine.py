@@ -3,10 +3,10 @@
 The search is a tableau.  It starts with the formulas of the statements on the deciding call, splits
 on literals, and closes branches for the reasons that the kernel knows
 (:mod:`tcc_certs.proof.reasons`).  A branch without a contradiction grows: a lemma about its
-literals, a statement of one of its calls, or a witness, which is an earlier call that has to exist.
-Witnesses have generations, and a search has a bound on them.  A branch that nothing can grow is a
-*model*: a list of calls with their literals, of which :mod:`tcc_runtime.exact.concrete` tries to
-make a session.
+literals, a statement of one of its calls, or a witness.  A witness is an earlier call, or an
+element of a list, that has to exist.  Witnesses have generations, and a search has a bound on them.
+A branch that nothing can grow is a *model*: a list of calls with their literals, of which
+:mod:`tcc_runtime.exact.concrete` tries to make a session.
 
 A closed branch says which literals it needs, so a split that its first half does not need is
 dropped (backjumping), and so is every formula that no reason names.
@@ -280,7 +280,7 @@ class Search:
         self.on_model(Model(self.scene, dict(self.truths), not deeper))
 
     def _is_met(self, number: int) -> bool:
-        """Whether a call of the branch surely is a witness of a literal."""
+        """Return whether a call or an element of the branch surely is a witness of a literal."""
         scene = self.scene
         literal = scene.literals[number]
         truth = self.truths[number]
