@@ -228,6 +228,191 @@ def test_files_of_a_moved_session_cannot_be_forged(tmp_path: Path) -> None:
         assert validated(tmp_path, gate, OLD, NEW).findings[0].code in (code, "S205")
 
 
+def carried(
+    folder: Path, old: str, new: str, tool: str, arguments: dict[str, Any], answer: Any = None
+) -> str:
+    """What keeps a session with one call from going on under `new`; empty: nothing."""
+
+    def use(gate: tcc.Gate) -> None:
+        call(gate, tool, answer, **arguments)
+
+    try:
+        moved(folder, old, new, use).close()
+    except NotCarried as error:
+        return str(error).split(" expected ")[0]
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [
+        ("kind?: text", "kind?: mail | chat", "mail"),
+        ("kind: json", 'kind: json, sort?: text at "/kind/sort"', {"sort": "x"}),
+        ('kind: json, sort: text at "/kind/a"', 'kind: json, sort: text at "/kind/b"', None),
+        ("kind: text or null", "kind: text", None),
+        ("kind: date", 'kind: date "+01:00"', "2026-01-01"),
+    ],
+    ids=["listed", "inside", "elsewhere", "null", "zone"],
+)
+def test_an_argument_that_the_new_policy_reads_otherwise_does_not_fit(
+    old: str, new: str, value: Any, tmp_path: Path
+) -> None:
+    texts = [f'grammar g version "1"\ntool a({one})\n' for one in (old, new)]
+    value = {"a": "x", "b": "y"} if '"/kind/a"' in old else value
+    place = "sort" if "sort" in new else "kind"
+    assert f"open: a.{place}: S218" in carried(tmp_path, *texts, "a", {"kind": value})
+
+
+def test_an_answer_at_another_place_is_unknown(tmp_path: Path) -> None:
+    text = """grammar g version "1"
+tool a gives (kind: text, state: on | off)
+tool b
+before b require a(kind = "x" and state = on)
+"""
+    new = text.replace("kind: text", 'kind: text at "/sort"')
+
+    def use(gate: tcc.Gate) -> None:
+        call(gate, "a", {"kind": "x", "state": "on"})
+        assert gate.check("b").allowed
+
+    with moved(tmp_path, text, new, use) as gate:
+        assert gate.check("b").code == "R202"
+        call(gate, "a", {"sort": "x", "state": "on"})
+        assert gate.check("b").allowed
+
+
+def test_an_attribute_is_not_learned_from_a_later_answer(tmp_path: Path) -> None:
+    """The first order was looked up when the ledger had no status."""
+    learns = 'given state from find.status\nbefore refund require session.state = "open"\n'
+    new = TOOLS + learns
+    answer = {"status": "shut", "total": 1}
+    found = carried(tmp_path, OLD, new, "find", {"order": "a"}, answer)
+    assert "answers: find.status: S218" in found
+
+
+def test_a_late_outcome_is_read_by_the_artifact_of_its_own_file(tmp_path: Path) -> None:
+    """Three policies.  The second one has another pattern when the outcome becomes known."""
+    first, second = [
+        TOOLS + f'before refund require find(status ~ "{one}.*")\n' for one in ("open", "shut")
+    ]
+
+    def use(gate: tcc.Gate) -> None:
+        with gate.call("find", {"order": "a"}) as permit:
+            permit.unknown()
+
+    with moved(tmp_path, first, second, use) as gate:
+        gate.resolve(1, "done", {"status": "shut", "total": 1})
+        assert gate.check("refund", {"order": "a", "amount": 1}).allowed
+    with store(tmp_path, first, moves=True).get(gate.session_id) as gate:
+        assert gate.check("refund", {"order": "a", "amount": 1}).code == "R202"
+        gate.finish(abandon=True)
+    assert validated(tmp_path, gate, first, second).word == "VALID"
+
+
+@pytest.mark.parametrize("name", ["continues", "grammar", "statements"])
+def test_a_first_record_without_a_member_is_a_finding(name: str, tmp_path: Path) -> None:
+    with moved(tmp_path, OLD, NEW, refunds) as gate:
+        gate.finish()
+    second = tmp_path / "store" / f"{gate.session_id}.ledger.1"
+    record = dict(next(iter(LedgerReader((second.read_bytes(),)))))
+    del record[name]
+    second.write_bytes(seal(record, FIRST_HEAD)[0])
+    found = validated(tmp_path, gate, OLD, NEW, key=False)
+    code = "S217" if name == "continues" else "L103"
+    assert [one.code for one in found.findings] == [code], found
+
+
+def test_a_constant_has_one_digest_in_all_files(tmp_path: Path) -> None:
+    old, new = [TOOLS + f'forbid find(order = "x"){one}\n' for one in ("", "\nforbid note")]
+    with moved(tmp_path, old, new, lambda gate: call(gate, "find", {}, order="a")) as gate:
+        gate.finish()
+    second = tmp_path / "store" / f"{gate.session_id}.ledger.1"
+    records = [dict(record) for record in LedgerReader((second.read_bytes(),))]
+    records[0]["constants"] = ["0" * 64]
+    head, lines = FIRST_HEAD, []
+    for record in records:
+        line, head = seal(record, head)
+        lines.append(line)
+    second.write_bytes(b"".join(lines))
+    found = validated(tmp_path, gate, old, new, key=False)
+    assert (found.word, found.findings[0].code, found.findings[0].field) == (
+        "INVALID", "S205", "constants",
+    )  # fmt: skip
+
+
+def test_a_pin_holds_for_a_session_that_has_not_ended(tmp_path: Path) -> None:
+    gate = moved(tmp_path, OLD, NEW, refunds)
+    gate.close()
+    ledger, pin = tmp_path / "store" / f"{gate.session_id}.ledger", artifact(OLD).digest.hex()
+    found = tcc.validate(ledger, bytes_of(artifact(OLD)), others=[bytes_of(artifact(NEW))], pin=pin)
+    assert (found.word, found.claim_type) == ("INVALID", "NoClaim"), found
+
+
+def test_two_gates_that_move_a_session_at_once_move_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one moves it after this one has read which artifact it has."""
+    with store(tmp_path, OLD).open() as gate:
+        refunds(gate)
+    first, other = store(tmp_path, NEW, moves=True), store(tmp_path, NEW, moves=True)
+    look = first._headers
+    moves = iter([lambda: other.get(gate.session_id).close()])
+
+    def looks(path: Path) -> Any:
+        found = look(path)
+        next(moves, lambda: None)()
+        return found
+
+    monkeypatch.setattr(first, "_headers", looks)
+    with first.get(gate.session_id) as again:
+        assert again.artifact.digest == artifact(NEW).digest
+    path = tmp_path / "store" / f"{gate.session_id}.ledger"
+    assert file_name(path, 1).exists() and not file_name(path, 2).exists()
+
+
+def test_a_gate_without_the_artifact_of_the_store_moves_nothing(tmp_path: Path) -> None:
+    stale = store(tmp_path, OLD, moves=True)
+    with stale.open() as gate:
+        refunds(gate)
+    store(tmp_path, NEW, moves=True).get(gate.session_id).close()
+    with stale.get(gate.session_id) as gate:
+        assert gate.artifact.digest == artifact(NEW).digest
+    assert not file_name(tmp_path / "store" / f"{gate.session_id}.ledger", 2).exists()
+
+
+def test_a_last_file_without_a_line_has_no_effect(tmp_path: Path) -> None:
+    """The system has crashed before the disk had the file."""
+    gate = moved(tmp_path, OLD, NEW, refunds)
+    gate.close()
+    file_name(tmp_path / "store" / f"{gate.session_id}.ledger", 1).write_bytes(b"")
+    with store(tmp_path, NEW, moves=True).get(gate.session_id) as gate:
+        gate.finish()
+    assert validated(tmp_path, gate, OLD, NEW).word == "VALID"
+
+
+def test_draws_on_an_account_before_and_after(tmp_path: Path) -> None:
+    account = tcc.Account(tmp_path / "a.account")
+    across = TOOLS + "limit sum(refund.amount) <= 100 across sessions\n"
+    texts = (OLD, across, across + "forbid note\n", TOOLS)
+    with store(tmp_path, OLD).open() as gate:
+        refunds(gate)
+    with store(tmp_path, across, moves=True, account=account).get(gate.session_id) as gate:
+        assert gate.check("refund", {"order": "a", "amount": 11}).code == "R202"
+        with gate.call("refund", {"order": "a", "amount": 10}) as permit:
+            permit.unknown()
+    sessions = store(tmp_path, texts[2], moves=True, account=account)
+    with sessions.open() as other, sessions.get(gate.session_id) as gate:
+        assert other.check("refund", {"order": "a", "amount": 91}).code == "R202"
+        gate.resolve(3, "failed")
+        assert other.check("refund", {"order": "a", "amount": 100}).allowed
+    with store(tmp_path, TOOLS, moves=True, account=account).get(gate.session_id) as gate:
+        gate.finish()
+    ledger = tmp_path / "store" / f"{gate.session_id}.ledger"
+    first, *others = [bytes_of(artifact(text)) for text in texts]
+    found = tcc.validate(ledger, first, others=others, account=account)
+    assert (found.word, found.checked["artifacts"]) == ("VALID", 4), found
+
+
 POOL = (
     "before refund require find(same order)",
     'before refund require last(find(same order)).status = "open"',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 import tcc as library
 from tests.mcp.speaking import GRAMMAR, SERVERS, tcc
-from tests.mcp.test_http import PASSES, Web
+from tests.mcp.test_http import PASSES, Web, request
 
 STRICT = GRAMMAR.replace('version "1"', 'version "2"') + "limit count(run_tests) <= 1\n"
 
@@ -89,3 +90,38 @@ def test_now_open_sessions_go_on_under_the_new_artifact(tmp_path: Path) -> None:
     assert code == 0 and "Traceback" not in said, said
     assert said.count("all sessions have the artifact") == 2, said
     assert said.count("cannot go on under the new artifact: line 2: call: S218") == 1, said
+
+
+def test_now_a_session_with_a_call_under_way_takes_no_other_call(tmp_path: Path) -> None:
+    """Else calls that overlap would keep it under the old policy."""
+    path = tmp_path / "cases.tcca"
+    put(path, GRAMMAR)
+    web = Web(tmp_path, path, "--reload=now")
+    try:
+        handle = web.greet()
+        slow, quick = [
+            {"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": params}
+            for name, params in (
+                ("slow", {"name": "run_tests", "arguments": {**PASSES, "how": "late_pass:60"}}),
+                ("quick", {"name": "run_tests", "arguments": PASSES}),
+            )
+        ]
+        with socket.create_connection(("127.0.0.1", web.port)) as connection:
+            connection.sendall(request(web.port, slow, handle))
+            until = time.monotonic() + 20
+            while not web.executed_in.exists():
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            put(path, STRICT)
+            time.sleep(1.1)
+            assert web.ask(quick, handle)[0] == 503
+            cancel = {"method": "notifications/cancelled", "params": {"requestId": "slow"}}
+            assert web.ask({"jsonrpc": "2.0", **cancel}, handle)[0] == 202
+            until = time.monotonic() + 20
+            while web.ask(quick, handle)[0] == 503:  # the client still holds its connection open
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        assert runs(web, handle) == "R202"  # the call whose outcome is unknown counts
+    finally:
+        web.stop()
+    assert len(web.ledgers()) == 1 and len(list(web.store.glob("*.ledger.1"))) == 1

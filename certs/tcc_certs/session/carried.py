@@ -1,26 +1,28 @@
 """A session goes on under another artifact: what its earlier records are for the new artifact.
 
 Normative text: docs/spec/session.md, section 5.  The calls that were made are not decided again.
-Their records are read as the new artifact would have written them; then they are its history, which
-decides later calls.  Where a record lacks something that the new artifact needs of an argument, the
-session does not fit.  Where it lacks something of an answer, this answer is unknown.
+Their records are read as the new artifact would have written them.  So they are its history, and
+later calls depend on them.  If a record lacks something that the new artifact needs of an argument,
+the session does not fit.  If it lacks something of an answer, this answer is unknown.
 
 Cost: linear in the records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tcc_certs.errors import Code, Rejected
+from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
-from tcc_certs.policy.core import Tool
+from tcc_certs.policy.core import Learned, Tool
 from tcc_certs.policy.uses import Uses
 from tcc_certs.session.entries import Entries, Unfit, fitted_answers, fitted_arguments
 from tcc_certs.session.machine import Offer, SessionMachine
+from tcc_certs.values.fields import Field
+from tcc_certs.values.places import State
 
 # Members of a header that follow from the artifact.
 OF_ARTIFACT = (
@@ -48,19 +50,43 @@ class Carrier:
     """Makes records of an artifact from those of earlier artifacts.
 
     Args:
-        due: the artifact.
+        due: the artifact; target: the first record of its first file.
         shown: as of :class:`Entries`.
     """
 
-    def __init__(self, due: Reading, shown: frozenset[tuple[str, str]]) -> None:
+    def __init__(self, due: Reading, target: Record, shown: frozenset[tuple[str, str]]) -> None:
         self._due, self._shown = due, shown
         self._entries = due.entries(shown)
         self._had, self._had_entries = due, self._entries
-        self._tools: dict[int, tuple[Tool, Mapping[str, Any]]] = {}  # without a known outcome
+        self._tools: dict[int, Tool] = {}  # of calls without a known outcome
+        learned = [one for one in due.machine.core.given if isinstance(one, Learned)]
+        self._sources = {source for one in learned for source in one.sources}
+        self._digests: dict[State, Json] = {}  # of the constants of all artifacts
+        self._constants: dict[Json, State] = {}
+        self._agree(self._entries, target)
 
-    def use(self, had: Reading) -> None:
-        """The next records are those of another artifact."""
+    def use(self, had: Reading, header: Record) -> None:
+        """The next records are those of another artifact, which this header begins.
+
+        Raises:
+            Rejected: S205.
+        """
         self._had, self._had_entries = had, had.entries(self._shown)
+        self._agree(self._had_entries, header)
+
+    def _agree(self, entries: Entries, header: Record) -> None:
+        """A constant has one digest in all headers.
+
+        Raises:
+            Rejected: S205.
+        """
+        digests = header.get("constants")
+        listed = digests if isinstance(digests, list) else []
+        for state, digest in zip(entries.constants, listed, strict=False):
+            known = self._digests.setdefault(state, digest)
+            ensure(known == digest, Code.SESSION_DIGEST, "constants", known, digest)
+            same = self._constants.setdefault(digest, state) == state
+            ensure(same, Code.SESSION_DIGEST, "constants", "different digests", digest)
 
     def given(self, found: Json) -> dict[str, Json]:
         """The entries of what the session was given.
@@ -68,10 +94,14 @@ class Carrier:
         Raises:
             Rejected: S218.
         """
+        old, new = [
+            [one for one in of.machine.core.given if isinstance(one, Field)]
+            for of in (self._had, self._due)
+        ]
         entries = found if isinstance(found, dict) else {}
-        had = self._had.uses.given
         try:
-            return fitted_arguments(self._due.uses.given, had, entries)
+            _check_places(old, new)
+            return fitted_arguments(self._due.uses.given, self._had.uses.given, entries)
         except Unfit as error:
             raise _unfit(f"session.{error}", "what the new artifact reads", "less") from None
 
@@ -113,6 +143,7 @@ class Carrier:
             if domains.get(name) != values:
                 raise _unfit(f"call: {name}", "the listed values of the new artifact", text)
         try:
+            _check_places(old.arguments, new.arguments)
             record["open"] = fitted_arguments(
                 self._entries.arguments(new.name),
                 self._had_entries.arguments(old.name),
@@ -121,37 +152,85 @@ class Carrier:
         except Unfit as error:
             expected = "what the new artifact reads of this argument"
             raise _unfit(f"open: {new.name}.{error}", expected, "less") from None
-        forms = self._had_entries.answers(old.name)
-        listed = {field.name: field.values for field in old.answers if field.type is None}
-        self._tools[record["seq"]] = new, {"forms": forms, "listed": listed}
+        self._tools[record["seq"]] = new
 
     def _outcome(self, record: dict[str, Any]) -> None:
         seq, outcome = record["seq"], record["outcome"]
         if "took" in record or seq not in self._tools:
             raise _unfit("outcome", "the outcome of a call that no model made", seq)
-        tool, had = self._tools[seq]
+        tool = self._tools[seq]
         if outcome != "unknown":
             del self._tools[seq]
-        if outcome != "done":
-            if "answered" in record and not tool.errors_failed:
-                raise _unfit("answered", f"a tool with errors, in the new artifact: {tool.name}", 1)
-            return
+        if outcome == "done":
+            try:
+                self._answer(tool, record)
+            except Unfit as error:
+                expected = "an answer that the new artifact learns an attribute from"
+                raise _unfit(f"answers: {tool.name}.{error}", expected, "less") from None
+        elif "answered" in record and not tool.errors_failed:
+            raise _unfit("answered", f"a tool with errors, in the new artifact: {tool.name}", 1)
+
+    def _answer(self, tool: Tool, record: dict[str, Any]) -> None:
+        """The answers of a record: those that the artifact of the record reads alike.
+
+        Raises:
+            Unfit: an attribute is learned from an answer that is not known.  A later answer must
+                not teach another value.
+        """
         record.pop("unforeseen", None)
+        old = {one.name: one for one in self._had.machine.core.tool_of[tool.name].answers}
+        alike = {one.name for one in tool.answers if _is_alike(old.get(one.name), one)}
+        learned = {name for of, name in self._sources if of == tool.name}
         found, observed = record.pop("observed", {}), {}
         listed = [field for field in tool.answers if field.type is None]
         for field in listed:
-            same = had["listed"].get(field.name) == field.values
-            value = found.get(field.name)
+            name = field.name
+            value = found.get(name) if name in alike else None
+            same = name in alike and old[name].values == field.values
             if value is not None and (same or (value not in ("", "*") and value in field.values)):
-                observed[field.name] = value
+                observed[name] = value
+            elif name in learned and not (same and value is None):
+                raise Unfit(name)
         if listed:
             record["observed"] = observed
             if len(observed) < len(listed):
                 record["unforeseen"] = True
-        due = self._entries.answers(tool.name)
-        answers = fitted_answers(due, had["forms"], record.pop("answers", {}))
+        forms = self._had_entries.answers(tool.name)
+        answers = fitted_answers(
+            self._entries.answers(tool.name),
+            {name: form for name, form in forms.items() if name in alike},
+            record.pop("answers", {}),
+            learned,
+        )
         if answers:
             record["answers"] = answers
+
+
+def _is_alike(had: Field | None, due: Field) -> bool:
+    """Whether two fields of one name have one place, and are both listed or both open."""
+    if had is None or (had.type is None) != (due.type is None):
+        return False
+    return (had.steps, had.null) == (due.steps, due.null)
+
+
+def _check_places(had: Sequence[Field], due: Sequence[Field]) -> None:
+    """Each field has its place in both artifacts, or nothing is at its place in the first one.
+
+    Raises:
+        Unfit: the first artifact has another field there, or this field elsewhere.
+    """
+    names = {one.name: one for one in had}
+    for field in due:
+        if _is_alike(names.get(field.name), field):
+            continue
+        if field.name in names or any(_overlap(one.steps, field.steps) for one in had):
+            raise Unfit(field.name)
+
+
+def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether a place lies inside another one; `*` is any element."""
+    pairs = zip(one, other, strict=False)
+    return all(step == beside or "*" in (step, beside) for step, beside in pairs)
 
 
 def _unlisted(tool: Tool, offer: Offer) -> list[tuple[str, tuple[str, ...]]]:

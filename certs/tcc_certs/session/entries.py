@@ -11,7 +11,7 @@ Cost: one BLAKE3 for each digest, and linear in the values.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -416,9 +416,16 @@ def fitted_arguments(
 
 
 def fitted_answers(
-    due: Mapping[str, Form], had: Mapping[str, Form], found: Mapping[str, Json]
+    due: Mapping[str, Form],
+    had: Mapping[str, Form],
+    found: Mapping[str, Json],
+    needed: Container[str] = (),
 ) -> dict[str, Json]:
-    """As :func:`fitted_arguments`, of answers; one of which too little is recorded is unknown."""
+    """As :func:`fitted_arguments`, of answers: if too little is recorded of one, it is unknown.
+
+    Raises:
+        Unfit: it is one of `needed`.
+    """
     fitted: dict[str, Json] = {}
     for name, form in due.items():
         if name in had and name not in found:
@@ -428,18 +435,22 @@ def fitted_answers(
                 raise Unfit(name)
             fitted[name] = _fitted(form, had[name], found[name])
         except Unfit:
+            if name in needed:
+                raise
             fitted[name] = dict(_UNKNOWN)
     return fitted
 
 
 def _fitted(due: Form, had: Form, found: Json) -> Entry:
     """The members of an entry that a form needs."""
-    structure = isinstance(due.type, ListType | RecordType | UnionType)
-    alike = due.type == had.type if structure else type(due.type) is type(had.type)
+    whole = isinstance(due.type, ListType | RecordType | UnionType | TimeType | DateType)
+    alike = due.type == had.type if whole else type(due.type) is type(had.type)
     if not isinstance(found, dict) or not alike or due.values != had.values:
         raise Unfit(due.name)
     if due.type is None or found == _UNKNOWN:
         return found
+    if had.nullable and not due.nullable and found.get("type", "z") == "z":
+        raise Unfit(due.name)  # it may be null
     names = ["digest"] * due.digest + ["value"] * due.value
     names += ["type"] * (due.value or isinstance(due.type, UnionType))
     if not found.keys() >= set(names):

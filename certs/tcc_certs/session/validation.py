@@ -110,8 +110,7 @@ def validate(
         ledger: the whole file, or chunks of it; with `others` they are read several times.
         artifact: that decided the calls of the session.
         more: the files that continue the ledger, in their order.  If one is missing or in another
-            place, all are read once more to say so; the earlier ones also where a file has
-            another artifact.
+            place, all are read once more to say so.
         others: if files of the ledger have other artifacts, these; `artifact` is one of all.
         pin: the digest that the artifact must have, hex; with `others`, that of the last file.
         key: 32 bytes, of the session; with it digests, idempotency keys and MACs are derived.
@@ -121,13 +120,16 @@ def validate(
         a verdict for any bytes; it raises no errors.
     """
     findings = Findings()
+    files, lines, head = (ledger, *more), list[int](), FIRST_HEAD
     try:
         known = [_checked(artifact, None if others else pin)]
         known += [_checked(one, None) for one in others]
+        if pin is not None:
+            found = _named_in(files[-1], known).file.digest.hex()
+            ensure(found == pin, Code.PIN, "artifact", pin, found)
     except Rejected as refusal:
         findings.refuse(refusal, 0)
         return conclude(findings, None, FIRST_HEAD)
-    files, lines, head = (ledger, *more), list[int](), FIRST_HEAD
     replay = ledger_replay(files, known, key)
     artifacts = 1
     try:
@@ -141,16 +143,14 @@ def validate(
             finally:
                 head = reader.head
                 lines.append(replay.line - before)
-        if others and pin is not None:
-            ensure(replay.digest == pin, Code.PIN, "artifact", pin, replay.digest)
     except Rejected as refusal:
         if refusal.code is Code.SESSION_CONTINUES and refusal.path == "continues":
             refusal = _misplaced(files, len(lines), refusal)
         replay.findings.refuse(refusal, replay.line)
-    found = conclude(replay.findings, replay.session, head, lines)
+    result = conclude(replay.findings, replay.session, head, lines)
     if artifacts == 1:
-        return found
-    return replace(found, checked={**found.checked, "artifacts": artifacts})
+        return result
+    return replace(result, checked={**result.checked, "artifacts": artifacts})
 
 
 def ledger_replay(
@@ -162,8 +162,7 @@ def ledger_replay(
         artifacts: those of all files; if the first file names none of them, the first.
         key: of the session, if it is known.
     """
-    named = _named_in(files[0]) if len(artifacts) > 1 else None
-    found = next((one for one in artifacts if one.file.digest.hex() == named), artifacts[0])
+    found = _named_in(files[0], artifacts)
     return SessionReplay(found, machine_of(found), key)
 
 
@@ -183,12 +182,13 @@ def replay_of(
     Raises:
         Rejected: S218: the session does not fit the other artifact.
     """
-    named = _named_in(files[number - 1]) if number > 1 and len(artifacts) > 1 else None
-    by_digest = {one.file.digest.hex(): one for one in artifacts}
-    if named is None or named == replay.digest or named not in by_digest:
+    if number == 1 or len(artifacts) == 1:
         return replay
-    target = next(LedgerReader(_chunks(files[number - 1])).lines()).record
-    found = by_digest[named]
+    by_digest = {one.file.digest.hex(): one for one in artifacts}
+    target = _header_in(files[number - 1])
+    found = by_digest.get(str(target.get("artifact")))
+    if found is None or found.file.digest == replay.artifact.file.digest:
+        return replay
     readings = {
         digest: Reading(machine_of(one), statements_of(one).uses)
         for digest, one in by_digest.items()
@@ -206,13 +206,19 @@ def _chunks(file: Ledger) -> Iterable[bytes]:
     return (file,) if isinstance(file, bytes) else file
 
 
-def _named_in(file: Ledger) -> str | None:
-    """The artifact that the first record of a file names; None: it is no such record."""
+def _header_in(file: Ledger) -> Record:
+    """The first record of a file; empty: it is no `session` record."""
     with suppress(Rejected, StopIteration):
         record = next(LedgerReader(_chunks(file)).lines()).record
-        found = record.get("artifact")
-        return found if isinstance(found, str) else None
-    return None
+        if records.check_record(record, 1) == "session":
+            return record
+    return {}
+
+
+def _named_in(file: Ledger, artifacts: Sequence[CheckedArtifact]) -> CheckedArtifact:
+    """The artifact that the first record of a file names; if it names none of them, the first."""
+    named = _header_in(file).get("artifact") if len(artifacts) > 1 else None
+    return next((one for one in artifacts if one.file.digest.hex() == named), artifacts[0])
 
 
 def _misplaced(files: Sequence[Ledger], number: int, refusal: Rejected) -> Rejected:
@@ -283,6 +289,7 @@ class SessionReplay:
         earlier: returns an artifact of earlier files by its digest, hex; None: it is not known.
 
     Attributes:
+        artifact: whose records these are.
         findings: what does not follow, so far.
         session: None before the first record.
         line: the number of the last record, in all files.
@@ -303,18 +310,13 @@ class SessionReplay:
         self.session: ReplayedSession | None = None
         self.line = 0
         self.rolled = False
-        self._artifact, self._machine, self._key = artifact, machine, key
+        self.artifact, self._machine, self._key = artifact, machine, key
         self._statements = statements_of(artifact) if statements is None else statements
         self._mac = None if key is None else RecordMacs(key)
         self._first: Record = {}
         self._roll: str | None = None  # the hash of the roll before the next file, hex
         self._target, self._earlier = target, earlier
         self._carrier: Carrier | None = None
-
-    @property
-    def digest(self) -> str:
-        """The digest of the artifact, hex."""
-        return self._artifact.file.digest.hex()
 
     def roll(self, head: bytes) -> None:
         """The ledger continues in another file.
@@ -410,12 +412,13 @@ class SessionReplay:
             reading = Reading(self._machine, self._statements.uses)
             expected = "a session without a parent"
             ensure("parent" not in record, Code.SESSION_CARRIED, "parent", expected, "a parent")
-            self._carrier = Carrier(reading, records.shown_of(record, self._machine.core))
+            shown = records.shown_of(record, self._machine.core)
+            self._carrier = Carrier(reading, target, shown)
             self._use(self._carrier, record)
             header = {name: value for name, value in target.items() if name != "given"}
             if reading.uses.given:
                 header["given"] = self._carrier.given(record.get("given", {}))
-        found = records.read_header(header, self._artifact, self._key, self.findings, record)
+        found = records.read_header(header, self.artifact, self._key, self.findings, record)
         check_mac()
         self._first = record
         self.session = ReplayedSession(self._machine, self._statements, found, self.findings)
@@ -437,7 +440,7 @@ class SessionReplay:
         if had is None:
             expected = "an artifact that is given for this ledger"
             raise Rejected(Code.LEDGER_ARTIFACT, "artifact", expected, digest)
-        carrier.use(had)
+        carrier.use(had, header)
 
     def _carry(
         self, session: ReplayedSession, carrier: Carrier, kind: str, record: Record
@@ -485,7 +488,7 @@ class SessionReplay:
         self._roll = None
         if self._carrier is None or self.session is None:
             return
-        if self._target is not None and continues == self._target["continues"]:
+        if self._target is not None and continues == self._target.get("continues"):
             under_way = list(self.session.open)
             ensure(not under_way, Code.LEDGER_ORDER, "kind", "no call under way", under_way)
             self.session.carries, self._carrier, self._first = False, None, record
@@ -539,9 +542,6 @@ def statements_of(artifact: CheckedArtifact) -> Statements:
 def _checked(artifact: bytes | CheckedArtifact, pin: str | None) -> CheckedArtifact:
     if isinstance(artifact, bytes):
         return check(artifact, pin=pin)
-    found = artifact.file.digest.hex()
-    if pin is not None and pin != found:
-        raise Rejected(Code.PIN, "artifact", pin, found)
     return artifact
 
 

@@ -150,10 +150,13 @@ def held_to_account(found: Found, files: Files, account: Account) -> Found:
 
 def _counts_across(records: Iterator[Record]) -> bool:
     """Whether a session draws on an account for limits across sessions alone: without a budget."""
-    header: Mapping[str, Any] = next(records)
-    if not any(text.endswith(" across sessions") for text in header.get("statements", ())):
-        return False
-    return all(record.get("kind") != "budget" for record in records)
+    across = False
+    for record in records:
+        if record.get("kind") == "budget":
+            return False
+        statements: Any = record.get("statements", ())
+        across = across or any(text.endswith(" across sessions") for text in statements)
+    return across
 
 
 # Limits across sessions: what calls drew, beside the uses that the account has.

@@ -31,7 +31,6 @@ from tcc_runtime.gate.permit import NotYet, Ticket
 from tcc_runtime.gate.policy import policy_of
 from tcc_runtime.gate.refusals import Decision, Refused
 from tcc_runtime.gate.session import records
-from tcc_runtime.gate.session.recovery import reading_of
 from tcc_runtime.gate.session_access import Home, changes, reopening
 from tcc_runtime.gate.wrapping import wrap
 
@@ -430,34 +429,34 @@ class Gate(GateCalls):
         self._observer.closed("abandoned" if abandon else "ended")
 
     def carry_over(
-        self, artifact: Artifact, earlier: Callable[[str], Artifact | None], turn: Ticket
+        self, artifact: Artifact, earlier: Callable[[str], Reading | None], *, wait: bool
     ) -> None:
         """Continue the ledger under another artifact: the next gate on it has that one.
 
-        Nothing is written if the records do not fit.  Afterwards this gate allows nothing.
+        Nothing is written if the records do not fit, or if the session has ended.  Otherwise this
+        gate allows nothing afterwards.
 
         Args:
             earlier: returns the artifacts of the ledger by their digests, hex.
-            turn: a turn of :meth:`try_turn`.
+            wait: whether to wait until no call is under way.
 
         Raises:
-            NotYet: a call is under way.
             NotCarried: the records of the session do not fit the artifact.
-            LedgerError: the ledger cannot be read or written.
+            LedgerError: the ledger cannot be read or written; with a `BlockingIOError`: without
+                `wait`, if a call is under way.
+            Refused: R305, R306, R308.
         """
-
-        def reading(digest: str) -> Reading | None:
-            found = earlier(digest)
-            return None if found is None else reading_of(policy_of(found))
-
         access = self._access
+        ticket = access.enter_alone() if wait else access.try_enter("")
+        if ticket is None:
+            access.stop_waiting()
+            raise LedgerError("ledger", BlockingIOError(0, "a call is under way"))
         try:
             with access.lock:
-                if access.pending or access.session.under_way:
-                    raise NotYet
-                changes.carry_over(access, policy_of(artifact), reading)
+                if not access.session.ended:
+                    changes.carry_over(access, policy_of(artifact), earlier)
         finally:
-            self.give_back(turn)
+            access.leave(ticket)
 
     def close(self) -> None:
         """Close the ledger; the session can be reopened."""

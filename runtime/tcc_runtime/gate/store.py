@@ -18,7 +18,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,8 +31,9 @@ from tcc_certs.errors import Rejected, clip
 from tcc_certs.formats import codec, container, ledger
 from tcc_certs.formats.ledger_schema import size, text
 from tcc_certs.session.carried import Reading
-from tcc_certs.session.files import file_name, files_of
+from tcc_certs.session.files import file_name
 from tcc_certs.session.machine import Course
+from tcc_certs.session.records import check_record
 from tcc_certs.session.validation import SessionReplay
 from tcc_runtime.account.account import Account
 from tcc_runtime.account.windows import across_of
@@ -41,7 +42,6 @@ from tcc_runtime.errors import LedgerError, ResumeError, SessionEnded, SettingsE
 from tcc_runtime.gate import keys
 from tcc_runtime.gate.gate import Gate, opened, roll_bytes_of
 from tcc_runtime.gate.journal import private_files
-from tcc_runtime.gate.permit import NotYet
 from tcc_runtime.gate.policy import Policy, policy_of
 from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.session import records
@@ -497,16 +497,34 @@ class Sessions:
 
     def _gate(self, session_id: str, kind: Kind, given: Mapping[str, Any] | None = None) -> Gate:
         path = self._ledger(session_id)
-        with _as_ledger_error(path):
-            headers = self._headers(path)
-        header = headers[0]
-        if header.get("session_id") != session_id:
-            raise ResumeError(f"{path.name}: session_id", session_id, header.get("session_id"))
-        artifact = self._artifact_of(path, headers[-1])
-        if self.moves and artifact is not self.artifact:
-            self._carry_over(self._gate_of(path, headers, kind, None))
-            return self._gate(session_id, kind, given)
-        return self._gate_of(path, headers, kind, given)
+        while True:
+            with _as_ledger_error(path):
+                headers = self._headers(path)
+            found = headers[0].get("session_id")
+            if found != session_id:
+                raise ResumeError(f"{path.name}: session_id", session_id, found)
+            try:
+                if not self.is_behind(str(headers[-1].get("artifact"))):
+                    return self._gate_of(path, headers, kind, given)
+                with closing(self._gate_of(path, headers, kind, None)) as gate:
+                    gate.carry_over(self.artifact, self._reading, wait=self._wait)
+            except (ResumeError, Refused):
+                # Another process may have continued it under another artifact meanwhile.
+                with _as_ledger_error(path):
+                    if len(self._headers(path)) == len(headers):
+                        raise
+
+    def is_behind(self, digest: str) -> bool:
+        """Whether a session of an artifact goes on under another one when it is opened.
+
+        Only a gate that has the artifact of the store moves sessions.  So two gates with different
+        artifacts do not move a session to and fro.
+
+        Args:
+            digest: of the artifact that decides the session now, hex.
+        """
+        mine = self.artifact.digest.hex()
+        return self.moves and digest != mine and _digest_in(self.folder) == mine
 
     def _gate_of(
         self,
@@ -548,37 +566,23 @@ class Sessions:
         before = [at for at, header in enumerate(headers) if header.get("artifact") != last]
         if not before:
             return None
-
-        def reading(digest: str) -> Reading | None:
-            found = self._artifact(digest)
-            return None if found is None else reading_of(policy_of(found))
-
         target = {name: one for name, one in headers[before[-1] + 1].items() if name != ledger.LINK}
-        return Carried(target, reading)
+        check_record(target, 1)
+        return Carried(target, self._reading)
 
-    def _carry_over(self, gate: Gate) -> None:
-        """Continue the ledger of an open session under the store's artifact.
-
-        Raises:
-            NotCarried: its records do not fit the artifact.
-            LedgerError: it cannot be read or written; with a `BlockingIOError`: a call of it is
-                under way.
-        """
-        try:
-            turn = gate.try_turn()
-            if turn is None:
-                gate.stop_waiting()
-                raise NotYet
-            gate.carry_over(self.artifact, self._artifact, turn)
-        except NotYet:
-            path = str(self._ledger(gate.session_id))
-            raise LedgerError(path, BlockingIOError(0, "a call is under way")) from None
-        finally:
-            gate.close()
+    def _reading(self, digest: str) -> Reading | None:
+        found = self._artifact(digest)
+        return None if found is None else reading_of(policy_of(found))
 
     def _headers(self, path: Path) -> list[ledger.Record]:
-        """The first records of the files of a ledger, in order."""
-        return [self._header(file) for file in files_of(path)]
+        """The first records of the files of a ledger, in order.
+
+        A crash of the system may leave a last file without its line.  It has no effect.
+        """
+        found = [self._header(path)]
+        while os.path.lexists(name := file_name(path, len(found))) and name.lstat().st_size:
+            found.append(self._header(name))
+        return found
 
     def _header(self, path: Path) -> ledger.Record:
         """The first record of a ledger, as far as it has a nonce; the gate looks at the rest."""

@@ -169,6 +169,11 @@ class Session:
         """Whether a call waits or is under way, also one that waits for its client."""
         return bool(self.under_way) or (self._relay is not None and self._relay.is_calling)
 
+    @property
+    def has_calls(self) -> bool:
+        """Whether a call or a request waits or is under way, for its client or without it."""
+        return self._relay is not None and self._relay.is_busy
+
     def use(self, given: Mapping[str, Any]) -> None:
         """Use it now; a client brings what the session was given when it began.
 
@@ -199,8 +204,9 @@ class Session:
             hosting = self._hosting
             persons = hosting.persons(self.gate, self.principal)
             self._relay = Relay(
-                seconds=hosting.how.seconds, note=hosting.note, meter=hosting.meter, persons=persons
-            )
+                seconds=hosting.how.seconds, note=hosting.note, meter=hosting.meter,
+                persons=persons, behind=lambda: hosting.is_behind(self.gate),
+            )  # fmt: skip
             self._running = asyncio.ensure_future(self._run(self._relay))
         self._relay.take(request)
 
@@ -387,10 +393,16 @@ class Hosting:
             whose = "all sessions" if self._store.moves else "new sessions"
             self.note(f"{whose} have the artifact {probed.artifact.hex()}")
 
-    def _is_behind(self, session: Session) -> bool:
-        """Whether a session is to go on under another artifact now: no call of it is under way."""
-        old = self._store.moves and session.gate.artifact.digest != self._store.artifact.digest
-        return old and not session.is_busy
+    def is_behind(self, gate: Gate) -> bool:
+        """Return whether a session has to go on under another artifact."""
+        return self._store.is_behind(gate.artifact.digest.hex())
+
+    def _moves(self, session: Session) -> bool:
+        """Return whether a session goes on under another artifact now: it has no calls.
+
+        A client may hold the connection of a cancelled call open.  This does not count.
+        """
+        return not session.has_calls and self.is_behind(session.gate)
 
     async def _leave(self, session: Session) -> None:
         """Let go of a session, which is opened again under another artifact."""
@@ -474,8 +486,9 @@ class Hosting:
         given, whose = self._terms.given(principal), self._of(principal)
         await self._look()
         async with self._alone(whose):
-            known = self._of_principals.get(whose)
-            if known is not None and self._is_behind(known):
+            known, elicits = self._of_principals.get(whose), False
+            if known is not None and self._moves(known):
+                elicits = known.elicits
                 await self._leave(known)
                 known = None
             # A session with a call under way is not renewed: its ledger is locked until then.
@@ -499,6 +512,7 @@ class Hosting:
                 gate.close()
                 raise
             session = self._of_principals[whose] = self._add(gate, principal, given)
+            session.elicits = elicits
             return session
 
     async def find(self, handle: str, principal: Principal | None) -> Session:
@@ -508,18 +522,20 @@ class Hosting:
             NotFound: there is none.
             HostFull, MissingClaim: as of :meth:`begin`.
         """
-        identity = self._identity(handle, principal)
+        identity, whose = self._identity(handle, principal), self._of(principal)
         await self._look()
-        known = self._live.get((identity, self._of(principal)))
-        if known is None or self._is_behind(known):
-            if identity in self._over:
+        while True:
+            known = self._live.get((identity, whose))
+            if known is None or self._moves(known):
+                if identity in self._over:
+                    raise NotFound
+                known = await self._reopened(identity, principal)
+            known.use(self._terms.given(principal))  # before the look: meanwhile it is not idle
+            if await known.has_ended():
+                self.end(known)
                 raise NotFound
-            known = await self._reopened(identity, principal)
-        known.use(self._terms.given(principal))  # before the look: meanwhile it is not idle
-        if await known.has_ended():
-            self.end(known)
-            raise NotFound
-        return known
+            if self._live.get((identity, whose)) is known:  # another request may have moved it
+                return known
 
     async def _reopened(self, identity: str, principal: Principal | None) -> Session:
         """Return a session of the store that may not be live here."""
@@ -528,7 +544,7 @@ class Hosting:
             known = self._live.get((identity, whose))
             elicits = False
             if known is not None:
-                if not self._is_behind(known):
+                if not self._moves(known):
                     known.use(given)
                     return known
                 elicits = known.elicits
@@ -559,8 +575,12 @@ class Hosting:
             return session
 
     async def _look(self) -> None:
-        """Look for another artifact that open sessions have to go on under, once a second."""
-        if self._store.moves and asyncio.get_running_loop().time() - self._looked >= _LOOK:
+        """Look for another artifact that open sessions have to go on under, once a second.
+
+        While one is looked at, other requests do not wait for that.
+        """
+        since = asyncio.get_running_loop().time() - self._looked
+        if self._store.moves and since >= _LOOK and not self._looking.locked():
             await self._reload()
 
     async def _opened(self, given: Mapping[str, Any], name: tuple[str, str] | None) -> Gate:

@@ -98,6 +98,8 @@ class Relay:
         note: is told what people should know.
         meter: counts calls.
         persons: who decides about calls that wait for a person.
+        behind: returns whether the session has to go on under another policy.  Then no new call is
+            taken, so the calls under way end, and the session can go on.
 
     Attributes:
         heard: when a call or a request ended last, by the clock of the loop.
@@ -110,11 +112,12 @@ class Relay:
         note: Callable[[str], None],
         meter: CallMeter | None = None,
         persons: asking.Asking = asking.NOBODY,
+        behind: Callable[[], bool] = lambda: False,
     ) -> None:
         self._seconds = seconds
         self._note = note
         self._meter = meter
-        self._persons = persons
+        self._persons, self._behind = persons, behind
         self._forms: asking.Elicitation | None = None
         # Calls whose client was sent a form, by the ids of these requests, with their questions.
         self._asked: dict[str, _Form] = {}
@@ -224,6 +227,8 @@ class Relay:
         size = sum(one.size for one in self._waiting) + call.size
         if self._has_id(call.client, call.identity):
             call.client.put_off(call, "a call has this id already")
+        elif self._behind():
+            call.client.put_off(call, "not called: the policy has changed, and a call is under way")
         elif len(self._waiting) >= _MAX_WAITING or size > _MAX_BYTES:
             call.client.put_off(call, "too many calls wait; not called")
         else:

@@ -65,8 +65,7 @@ def carry_over(access: Access, policy: Policy, earlier: Callable[[str], Reading 
         raise ResumeError("ledger", "a ledger in a file", "a session in memory")
     own = {name: one for name, one in follower.first.items() if name not in OF_ARTIFACT}
     first = {**own, **records.artifact_members(policy, follower.key)}
-    target = {**first, "continues": ""}
-    replay = replay_of(policy, follower.key, Carried(target, earlier))
+    replay = replay_of(policy, follower.key, Carried(first, earlier))
     try:
         with collection_put_off(True):
             replay.follow([_chunks_of(path) for path in files_of(journal.path)])
