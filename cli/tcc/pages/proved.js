@@ -4,8 +4,8 @@ globalThis!=="object"&&(this?b():(a.defineProperty(a.prototype,"_T_",{configurab
 b(){var
 b=this||self;b.globalThis=b;delete
 a.prototype._T_}}(Object));(function(g){"use strict";var
-ek=" : flags Open_text and Open_binary are not compatible",ej=0x7fffffff,e2="Invalid_argument",bJ='"',ei="REJECTED: ",cD=1255,aC=255,eE=0x800,ae=0xffff,e1=123,cz="tools",eD="jsError",ac=0x8000,eR=12520,bf=256,eQ="rounded",eC="no member ",eB="End_of_file",eh="DECLINED: too large",cy="Unix.Unix_error",eA="nondeterministic",cC="Failure",ak=0xff,cx="mkdir",eP="edge_start",bg=1000,eO="beta",eg="Stack_overflow",cB="ENOENT",j="",eN="^",bG=": No such file or directory",ef="/static/",ez="([^/]+)",aT="0",cw=1000000000,aQ=0x3f,ee="Not_found",cA=0xf,bi=128,ey=0xdc00,eY="grammar",eZ="Sys_blocked_io",e0="fd ",ew=125,ex="ENOTEMPTY",eM="Match_failure",D=248,ev="Division_by_zero",cH=252,eX=1027,eu="Sys_error",bh=0xFF,cG="+",cv="rmdir",et="schema",eL=0xf0,ed="a call",es="core",eW=246,er="EEXIST",ec=1026,eV="fraction_bits",eq="buffer.ml",bI="int_of_string",ep="gate",af=1024,ea="Pervasives.do_at_exit",eb="utf8",cK=" plans",be=" ",Z=0x80,eK=1023,d$="Undefined_recursive_module",eo=120,eU=" : flags Open_rdonly and Open_wronly are not compatible",en=512,aS="-",aR=0x40000000,em=0x7ff0,eJ="0123456789abcdef",cJ=": Not a directory",eI=0xe0,eT=" : file already exists",cF="relaxed",eH=0xdfff,aj=0xffffff,cu="compare: functional value",eG="Assert_failure",ad="/",el="0x",eS="Out_of_memory",cE="ENOTDIR",bH=254,eF=1073741823,cI="index out of bounds",bK=250,bL="_bigarr02";function
-iC(c,d){var
+ek=" : flags Open_text and Open_binary are not compatible",ej=0x7fffffff,e2="Invalid_argument",bJ='"',ei="REJECTED: ",cE=1255,aC=255,eE=0x800,ae=0xffff,e1=123,cA="tools",eD="jsError",ac=0x8000,eR=12520,bf=256,eQ="rounded",eC="no member ",eB="End_of_file",eh="DECLINED: too large",cz="Unix.Unix_error",eA="nondeterministic",cD="Failure",ak=0xff,cy="mkdir",eP="edge_start",bg=1000,eO="beta",eg="Stack_overflow",cC="ENOENT",j="",eN="^",bG=": No such file or directory",ef="/static/",ez="([^/]+)",aT="0",cx=1000000000,aQ=0x3f,ee="Not_found",cB=0xf,bi=128,ey=0xdc00,eY="grammar",eZ="Sys_blocked_io",e0="fd ",ew=125,ex="ENOTEMPTY",eM="Match_failure",D=248,ev="Division_by_zero",cI=252,eX=1027,eu="Sys_error",bh=0xFF,cH="+",cw="rmdir",et="schema",eL=0xf0,ed="a call",es="core",eW=246,er="EEXIST",ec=1026,eV="fraction_bits",eq="buffer.ml",bI="int_of_string",ep="gate",af=1024,ea="Pervasives.do_at_exit",eb="utf8",cL=" plans",be=" ",Z=0x80,eK=1023,d$="Undefined_recursive_module",eo=120,eU=" : flags Open_rdonly and Open_wronly are not compatible",en=512,aS="-",aR=0x40000000,em=0x7ff0,eJ="0123456789abcdef",cK=": Not a directory",eI=0xe0,eT=" : file already exists",cG="relaxed",eH=0xdfff,aj=0xffffff,cv="compare: functional value",eG="Assert_failure",ad="/",el="0x",eS="Out_of_memory",cF="ENOTDIR",bH=254,eF=1073741823,cJ="index out of bounds",bK=250,bL="_bigarr02";function
+iE(c,d){var
 g=c.length,h=d.length,f=g+h-1,b=new
 Array(f);b[0]=0;var
 a=1,e=1;for(;a<g;a++)b[a]=c[a];for(;a<f;a++,e++)b[a]=d[e];return b}function
@@ -35,15 +35,15 @@ aD(a,b,c,d,e){aV(at(a),b,c,d,e);return 0}function
 aX(a,b){switch(a.t&6){default:if(b>=a.c.length)return 0;case
 0:return a.c.charCodeAt(b);case
 4:return a.c[b]}}function
-jp(b,a){throw[0,b,a]}function
-cY(b,a){if(b==0)return j;if(a.repeat)return a.repeat(b);var
+jr(b,a){throw[0,b,a]}function
+cZ(b,a){if(b==0)return j;if(a.repeat)return a.repeat(b);var
 d=j,c=0;for(;;){if(b&1)d+=a;b>>=1;if(b==0)return d;a+=a;c++;if(c==9)a.slice(0,1)}}function
-aE(a){if(a.t==2)a.c+=cY(a.l-a.c.length,"\0");else
+aE(a){if(a.t==2)a.c+=cZ(a.l-a.c.length,"\0");else
 a.c=bT(a.c,0,a.c.length);a.t=0}function
 fy(a){if(a.length<24){for(var
 b=0;b<a.length;b++)if(a.charCodeAt(b)>127)return false;return true}else
 return!/[^\x00-\x7f]/.test(a)}function
-c3(e){for(var
+c4(e){for(var
 k=j,c=j,g,f,h,a,b=0,i=e.length;b<i;b++){f=e.charCodeAt(b);if(f<Z){for(var
 d=b+1;d<i&&(f=e.charCodeAt(d))<Z;d++);if(d-b>en){c.substr(0,1);k+=c;c=j;k+=e.slice(b,d)}else
 c+=e.slice(b,d);if(d==i)break;b=d}a=1;if(++b<i&&((h=e.charCodeAt(b))&-64)==bi){g=h+(f<<6);if(f<eI){a=g-0x3080;if(a<Z)a=1}else{a=2;if(++b<i&&((h=e.charCodeAt(b))&-64)==bi){g=h+(g<<6);if(f<eL){a=g-0xe2080;if(a<eE||a>=0xd7ff&&a<0xe000)a=2}else{a=3;if(++b<i&&((h=e.charCodeAt(b))&-64)==bi&&f<0xf5){a=h-0x3c82080+(g<<6);if(a<0x10000||a>0x10ffff)a=3}}}}}if(a<4){b-=a;c+="\ufffd"}else
@@ -53,17 +53,17 @@ ag(c,a,b){this.t=c;this.c=a;this.l=b}ag.prototype.toString=function(){switch(thi
 9:return this.c;default:aE(this);case
 0:if(fy(this.c)){this.t=9;return this.c}this.t=8;case
 8:return this.c}};ag.prototype.toUtf16=function(){var
-a=this.toString();if(this.t==9)return a;return c3(a)};ag.prototype.slice=function(){var
+a=this.toString();if(this.t==9)return a;return c4(a)};ag.prototype.slice=function(){var
 a=this.t==4?this.c.slice():this.c;return new
 ag(this.t,a,this.l)};function
 fa(a){return new
 ag(0,a,a.length)}function
 d(a){return fa(a)}function
-cX(b,a){jp(b,d(a))}var
+cY(b,a){jr(b,d(a))}var
 v=[0];function
-z(a){cX(v.Invalid_argument,a)}function
-aW(){z(cI)}function
-iJ(b,a){if(a>>>0>=b.l-1)aW();var
+z(a){cY(v.Invalid_argument,a)}function
+aW(){z(cJ)}function
+iL(b,a){if(a>>>0>=b.l-1)aW();var
 c=aX(b,a),d=aX(b,a+1);return d<<8|c}var
 fk=Math.pow(2,-24);function
 fr(a){throw a}function
@@ -103,7 +103,7 @@ d=a.hi;if(a.hi&ac)a=a.neg();if(b.hi&ac)b=b.neg();var
 c=a.udivmod(b).modulus;if(d&ac)c=c.neg();return c};h.prototype.toInt=function(){return this.lo|this.mi<<24};h.prototype.toFloat=function(){return(this.hi<<16)*Math.pow(2,32)+this.mi*Math.pow(2,24)+this.lo};h.prototype.toArray=function(){return[this.hi>>8,this.hi&ak,this.mi>>16,this.mi>>8&ak,this.mi&ak,this.lo>>16,this.lo>>8&ak,this.lo&ak]};h.prototype.lo32=function(){return this.lo|(this.mi&ak)<<24};h.prototype.hi32=function(){return this.mi>>>8&ae|this.hi<<16};function
 aZ(a){return new
 h(a[7]<<0|a[6]<<8|a[5]<<16,a[4]<<0|a[3]<<8|a[2]<<16,a[1]<<0|a[0]<<8)}function
-iK(d,c){if(c>>>0>=d.l-7)aW();var
+iM(d,c){if(c>>>0>=d.l-7)aW();var
 b=new
 Array(8);for(var
 a=0;a<8;a++)b[7-a]=aX(d,c+a);return aZ(b)}function
@@ -112,7 +112,7 @@ fb(b,a,c){if(a>>>0>=b.l)aW();return al(b,a,c)}function
 fc(b,a,c){if(a>>>0>=b.l-3)aW();var
 g=bh&c>>24,f=bh&c>>16,e=bh&c>>8,d=bh&c;al(b,a+0,d);al(b,a+1,e);al(b,a+2,f);al(b,a+3,g);return 0}function
 a0(a){return a.toArray()}function
-iN(c,b,e){if(b>>>0>=c.l-7)aW();var
+iP(c,b,e){if(b>>>0>=c.l-7)aW();var
 d=a0(e);for(var
 a=0;a<8;a++)al(c,b+7-a,d[a]);return 0}function
 aY(c,a){if(c.fun)return aY(c.fun,a);if(typeof
@@ -125,24 +125,24 @@ e=arguments.length==0?1:arguments.length,d=new
 Array(a.length+e);for(var
 b=0;b<a.length;b++)d[b]=a[b];for(var
 b=0;b<arguments.length;b++)d[a.length+b]=arguments[b];return aY(c,d)}}function
-bj(){z(cI)}function
-q(a,b){if(b>>>0>=a.length-1)bj();return a}function
+bj(){z(cJ)}function
+r(a,b){if(b>>>0>=a.length-1)bj();return a}function
 am(a){a.t&6&&aE(a);return a.c}var
-jz=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
-jy(a){if(jz)return Math.floor(Math.log2(a));var
+jB=Math.log2&&Math.log2(1.1235582092889474E+307)==1020;function
+jA(a){if(jB)return Math.floor(Math.log2(a));var
 b=0;if(a==0)return-Infinity;if(a>=1)while(a>=2){a/=2;b++}else
 while(a<1){a*=2;b--}return b}function
-cQ(c){var
+cR(c){var
 a=new(g.Float32Array)(1);a[0]=c;var
 b=new(g.Int32Array)(a.buffer);return b[0]|0}function
 bP(b,c,a){return new
 h(b,c,a)}function
 bO(a){if(!isFinite(a)){if(isNaN(a))return bP(1,0,em);return a>0?bP(0,0,em):bP(0,0,0xfff0)}var
 f=a==0&&1/a==-Infinity?ac:a>=0?0:ac;if(f)a=-a;var
-b=jy(a)+eK;if(b<=0){b=0;a/=Math.pow(2,-ec)}else{a/=Math.pow(2,b-eX);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
+b=jA(a)+eK;if(b<=0){b=0;a/=Math.pow(2,-ec)}else{a/=Math.pow(2,b-eX);if(a<16){a*=2;b-=1}if(b==0)a/=2}var
 d=Math.pow(2,24),c=a|0;a=(a-c)*d;var
 e=a|0;a=(a-e)*d;var
-g=a|0;c=c&cA|f|b<<4;return bP(g,e,c)}function
+g=a|0;c=c&cB|f|b<<4;return bP(g,e,c)}function
 e_(c,b,g){c.write(32,b.dims.length);c.write(32,b.kind|b.layout<<8);if(b.caml_custom==bL)for(var
 a=0;a<b.dims.length;a++)if(b.dims[a]<ae)c.write(16,b.dims[a]);else{c.write(16,ae);c.write(32,0);c.write(32,b.dims[a])}else
 for(var
@@ -169,10 +169,10 @@ e=a0(bO(b.get(a)));for(var
 d=0;d<8;d++)c.write(8,e[d])}break;case
 0:for(var
 a=0;a<b.data.length;a++){var
-e=cQ(b.get(a));c.write(32,e)}break;case
+e=cR(b.get(a));c.write(32,e)}break;case
 10:for(var
 a=0;a<b.data.length/2;a++){var
-d=b.get(a);c.write(32,cQ(d[1]));c.write(32,cQ(d[2]))}break;case
+d=b.get(a);c.write(32,cR(d[1]));c.write(32,cR(d[2]))}break;case
 11:for(var
 a=0;a<b.data.length/2;a++){var
 f=b.get(a),e=a0(bO(f[1]));for(var
@@ -183,7 +183,7 @@ e8(a){switch(a){case
 7:case
 10:case
 11:return 2;default:return 1}}function
-iF(c,e){var
+iH(c,e){var
 b=g,a;switch(c){case
 0:a=b.Float32Array;break;case
 1:a=b.Float64Array;break;case
@@ -200,22 +200,22 @@ b=g,a;switch(c){case
 12:a=b.Uint8Array;break}if(!a)z("Bigarray.create: unsupported kind");var
 d=new
 a(e*e8(c));return d}function
-cR(c){var
+cS(c){var
 a=new(g.Int32Array)(1);a[0]=c;var
 b=new(g.Float32Array)(a.buffer);return b[0]}function
-cS(d){var
-f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&cA)==0?b&ac?-Infinity:Infinity:NaN;var
-e=Math.pow(2,-24),a=(f*e+g)*e+(b&cA);if(c>0){a+=16;a*=Math.pow(2,c-eX)}else
+cT(d){var
+f=d.lo,g=d.mi,b=d.hi,c=(b&0x7fff)>>4;if(c==2047)return(f|g|b&cB)==0?b&ac?-Infinity:Infinity:NaN;var
+e=Math.pow(2,-24),a=(f*e+g)*e+(b&cB);if(c>0){a+=16;a*=Math.pow(2,c-eX)}else
 a*=Math.pow(2,-ec);if(b&ac)a=-a;return a}function
-cL(b){var
+cM(b){var
 d=b.length,c=1;for(var
 a=0;a<d;a++){if(b[a]<0)z("Bigarray.create: negative dimension");c=c*b[a]}return c}function
-i1(b,a){return new
+i3(b,a){return new
 h(b&aj,b>>>24&ak|(a&ae)<<8,a>>>16&ae)}function
-cT(a){return a.hi32()}function
-cU(a){return a.lo32()}var
-iG=bL;function
-as(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}as.prototype.caml_custom=iG;as.prototype.offset=function(b){var
+cU(a){return a.hi32()}function
+cV(a){return a.lo32()}var
+iI=bL;function
+as(c,d,b,a){this.kind=c;this.layout=d;this.dims=b;this.data=a}as.prototype.caml_custom=iI;as.prototype.offset=function(b){var
 c=0;if(typeof
 b==="number")b=[b];if(!(b
 instanceof
@@ -224,15 +224,15 @@ a=0;a<this.dims.length;a++){if(b[a]<0||b[a]>=this.dims[a])bj();c=c*this.dims[a]+
 for(var
 a=this.dims.length-1;a>=0;a--){if(b[a]<1||b[a]>this.dims[a])bj();c=c*this.dims[a]+(b[a]-1)}return c};as.prototype.get=function(a){switch(this.kind){case
 7:var
-d=this.data[a*2+0],b=this.data[a*2+1];return i1(d,b);case
+d=this.data[a*2+0],b=this.data[a*2+1];return i3(d,b);case
 10:case
 11:var
 e=this.data[a*2+0],c=this.data[a*2+1];return[bH,e,c];default:return this.data[a]}};as.prototype.set=function(a,b){switch(this.kind){case
-7:this.data[a*2+0]=cU(b);this.data[a*2+1]=cT(b);break;case
+7:this.data[a*2+0]=cV(b);this.data[a*2+1]=cU(b);break;case
 10:case
 11:this.data[a*2+0]=b[1];this.data[a*2+1]=b[2];break;default:this.data[a]=b;break}return 0};as.prototype.fill=function(b){switch(this.kind){case
 7:var
-c=cU(b),e=cT(b);if(c==e)this.data.fill(c);else
+c=cV(b),e=cU(b);if(c==e)this.data.fill(c);else
 for(var
 a=0;a<this.data.length;a++)this.data[a]=a%2==0?c:e;break;case
 10:case
@@ -266,10 +266,10 @@ instanceof
 Array&&a.length==1)a=a[0];else
 z("Ml_Bigarray_c_1_1.offset");if(a<0||a>=this.dims[0])bj();return a};aU.prototype.get=function(a){return this.data[a]};aU.prototype.set=function(a,b){this.data[a]=b;return 0};aU.prototype.fill=function(a){this.data.fill(a);return 0};function
 e6(c,d,a,b){var
-e=e8(c);if(cL(a)*e!=b.length)z("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
+e=e8(c);if(cM(a)*e!=b.length)z("length doesn't match dims");if(d==0&&a.length==1&&e==1)return new
 aU(c,d,a,b);return new
 as(c,d,a,b)}function
-$(a){if(!v.Failure)v.Failure=[D,d(cC),-3];cX(v.Failure,a)}function
+$(a){if(!v.Failure)v.Failure=[D,d(cD),-3];cY(v.Failure,a)}function
 e7(b,v,r){var
 i=b.read32s();if(i<0||i>16)$("input_value: wrong number of bigarray dimensions");var
 p=b.read32s(),j=p&ak,o=p>>8&1,h=[];if(r==bL)for(var
@@ -278,7 +278,7 @@ n=b.read16u();if(n==ae){var
 t=b.read32u(),u=b.read32u();if(t!=0)$("input_value: bigarray dimension overflow in 32bit");n=u}h.push(n)}else
 for(var
 a=0;a<i;a++)h.push(b.read32u());var
-d=cL(h),f=iF(j,d),g=e6(j,o,h,f);switch(j){case
+d=cM(h),f=iH(j,d),g=e6(j,o,h,f);switch(j){case
 2:for(var
 a=0;a<d;a++)f[a]=b.read8s();break;case
 3:case
@@ -305,28 +305,28 @@ e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-k=cS(aZ(e));g.set(a,k)}break;case
+k=cT(aZ(e));g.set(a,k)}break;case
 0:for(var
 a=0;a<d;a++){var
-k=cR(b.read32s());g.set(a,k)}break;case
+k=cS(b.read32s());g.set(a,k)}break;case
 10:for(var
 a=0;a<d;a++){var
-m=cR(b.read32s()),l=cR(b.read32s());g.set(a,[bH,m,l])}break;case
+m=cS(b.read32s()),l=cS(b.read32s());g.set(a,[bH,m,l])}break;case
 11:var
 e=new
 Array(8);for(var
 a=0;a<d;a++){for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-m=cS(aZ(e));for(var
+m=cT(aZ(e));for(var
 c=0;c<8;c++)e[c]=b.read8u();var
-l=cS(aZ(e));g.set(a,[bH,m,l])}break}v[0]=(4+i)*4;return e6(j,o,h,f)}function
+l=cT(aZ(e));g.set(a,[bH,m,l])}break}v[0]=(4+i)*4;return e6(j,o,h,f)}function
 e5(a,b,c){return a.compare(b,c)}function
 aF(a,b){return Math.imul(a,b)}function
 G(b,a){a=aF(a,0xcc9e2d51|0);a=a<<15|a>>>32-15;a=aF(a,0x1b873593);b^=a;b=b<<13|b>>>32-13;return(b+(b<<2)|0)+(0xe6546b64|0)|0}function
-iY(a,b){a=G(a,cU(b));a=G(a,cT(b));return a}function
-cO(a,b){return iY(a,bO(b))}function
+i0(a,b){a=G(a,cV(b));a=G(a,cU(b));return a}function
+cP(a,b){return i0(a,bO(b))}function
 e9(c){var
-b=cL(c.dims),d=0;switch(c.kind){case
+b=cM(c.dims),d=0;switch(c.kind){case
 2:case
 3:case
 12:if(b>bf)b=bf;var
@@ -346,27 +346,27 @@ a=0;a<b;a++)d=G(d,c.data[a]);break;case
 a=0;a<b;a++)d=G(d,c.data[a]);break;case
 10:b*=2;case
 0:if(b>64)b=64;for(var
-a=0;a<b;a++)d=cO(d,c.data[a]);break;case
+a=0;a<b;a++)d=cP(d,c.data[a]);break;case
 11:b*=2;case
 1:if(b>32)b=32;for(var
-a=0;a<b;a++)d=cO(d,c.data[a]);break}return d}function
-i0(a,b){b[0]=4;return a.read32s()}function
-jh(a,b){switch(a.read8u()){case
+a=0;a<b;a++)d=cP(d,c.data[a]);break}return d}function
+i2(a,b){b[0]=4;return a.read32s()}function
+jj(a,b){switch(a.read8u()){case
 1:b[0]=4;return a.read32s();case
 2:$("input_value: native integer value too large");default:$("input_value: ill-formed native integer")}}function
-i8(c,d){var
+i_(c,d){var
 b=new
 Array(8);for(var
 a=0;a<8;a++)b[a]=c.read8u();d[0]=8;return aZ(b)}function
-i6(e,d,b){var
+i8(e,d,b){var
 c=a0(d);for(var
 a=0;a<8;a++)e.write(8,c[a]);b[0]=8;b[1]=8}function
 fj(a,b,c){return a.compare(b)}function
-i3(a){return a.lo32()^a.hi32()}var
-bl={"_j":{deserialize:i8,serialize:i6,fixed_length:8,compare:fj,hash:i3},"_i":{deserialize:i0,fixed_length:4},"_n":{deserialize:jh,fixed_length:4},"_bigarray":{deserialize:function(a,b){return e7(a,b,"_bigarray")},serialize:e_,compare:e5,hash:e9},"_bigarr02":{deserialize:function(a,b){return e7(a,b,bL)},serialize:e_,compare:e5,hash:e9}};function
-cM(a){return bl[a.caml_custom]&&bl[a.caml_custom].compare}function
+i5(a){return a.lo32()^a.hi32()}var
+bl={"_j":{deserialize:i_,serialize:i8,fixed_length:8,compare:fj,hash:i5},"_i":{deserialize:i2,fixed_length:4},"_n":{deserialize:jj,fixed_length:4},"_bigarray":{deserialize:function(a,b){return e7(a,b,"_bigarray")},serialize:e_,compare:e5,hash:e9},"_bigarr02":{deserialize:function(a,b){return e7(a,b,bL)},serialize:e_,compare:e5,hash:e9}};function
+cN(a){return bl[a.caml_custom]&&bl[a.caml_custom].compare}function
 fd(f,c,d,e){var
-b=cM(c);if(b){var
+b=cN(c);if(b){var
 a=d>0?b(c,f,e):b(f,c,e);if(e&&a!=a)return d;if(+a!=+a)return+a;if((a|0)!=0)return a|0}return d}function
 bm(a){return a
 instanceof
@@ -374,7 +374,7 @@ ag}function
 bQ(a){return bm(a)}function
 fe(a){if(typeof
 a==="number")return bg;else
-if(bm(a))return cH;else
+if(bm(a))return cI;else
 if(bQ(a))return 1252;else
 if(a
 instanceof
@@ -388,23 +388,23 @@ a=="string")return eR;else
 if(a
 instanceof
 Number)return bg;else
-if(a&&a.caml_custom)return cD;else
+if(a&&a.caml_custom)return cE;else
 if(a&&a.compare)return 1256;else
 if(typeof
 a=="function")return 1247;else
 if(typeof
 a=="symbol")return 1251;return 1001}function
-i9(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
+i$(a,b){if(a<b)return-1;if(a==b)return 0;return 1}function
 e$(a,b){a.t&6&&aE(a);b.t&6&&aE(b);return a.c<b.c?-1:a.c>b.c?1:0}function
-js(a,b){return e$(a,b)}function
+ju(a,b){return e$(a,b)}function
 bM(a,b,d){var
 e=[];for(;;){if(!(d&&a===b)){var
 f=fe(a);if(f==bK){a=a[1];continue}var
-g=fe(b);if(g==bK){b=b[1];continue}if(f!==g){if(f==bg){if(g==cD)return fd(a,b,-1,d);return-1}if(g==bg){if(f==cD)return fd(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
-247:z(cu);break;case
+g=fe(b);if(g==bK){b=b[1];continue}if(f!==g){if(f==bg){if(g==cE)return fd(a,b,-1,d);return-1}if(g==bg){if(f==cE)return fd(b,a,1,d);return 1}return f<g?-1:1}switch(f){case
+247:z(cv);break;case
 248:var
-c=i9(a[2],b[2]);if(c!=0)return c|0;break;case
-249:z(cu);break;case
+c=i$(a[2],b[2]);if(c!=0)return c|0;break;case
+249:z(cv);break;case
 250:z("equal: got Forward_tag, should not happen");break;case
 251:z("equal: abstract value");break;case
 252:if(a!==b){var
@@ -412,9 +412,9 @@ c=e$(a,b);if(c!=0)return c|0}break;case
 253:z("equal: got Double_tag, should not happen");break;case
 254:z("equal: got Double_array_tag, should not happen");break;case
 255:z("equal: got Custom_tag, should not happen");break;case
-1247:z(cu);break;case
+1247:z(cv);break;case
 1255:var
-i=cM(a);if(i!=cM(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)z("compare: abstract value");var
+i=cN(a);if(i!=cN(b))return a.caml_custom<b.caml_custom?-1:1;if(!i)z("compare: abstract value");var
 c=i(a,b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
 1256:var
 c=a.compare(b,d);if(c!=c)return d?-1:c;if(c!==(c|0))return-1;if(c!=0)return c|0;break;case
@@ -433,49 +433,49 @@ N(a){if(a<0)z("Bytes.create");return new
 ag(a?2:9,j,a)}function
 ff(b,a){if(a==0)bR();return b/a|0}function
 fg(a,b){return+(bM(a,b,false)==0)}function
-iP(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=j;a.t=2}else{a.c=cY(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)bN(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
-jk=0;function
-cN(){return jk++}function
+iR(a,c,b,d){if(b>0)if(c==0&&(b>=a.l||a.t==2&&b>=a.c.length))if(d==0){a.c=j;a.t=2}else{a.c=cZ(b,String.fromCharCode(d));a.t=b==a.l?0:2}else{if(a.t!=4)bN(a);for(b+=c;c<b;c++)a.c[c]=d}return 0}var
+jm=0;function
+cO(){return jm++}function
 fl(a){return a.toUtf16()}function
 bn(){return typeof
 g.process!=="undefined"&&typeof
 g.process.versions!=="undefined"&&typeof
 g.process.versions.node!=="undefined"}function
-jA(){function
+jC(){function
 a(a){if(a.charAt(0)===ad)return[j,a.substring(1)];return}function
 b(c){var
 g=/^([a-zA-Z]:|[\\/]{2}[^\\/]+[\\/]+[^\\/]+)?([\\/])?([\s\S]*?)$/,a=g.exec(c),b=a[1]||j,e=Boolean(b&&b.charAt(1)!==":");if(Boolean(a[2]||e)){var
 d=a[1]||j,f=a[2]||j;return[d,c.substring(d.length+f.length)]}return}return bn()&&g.process&&g.process.platform?g.process.platform==="win32"?b:a:a}var
-c4=jA();function
+c5=jC();function
 fw(a){return a.slice(-1)!==ad?a+ad:a}if(bn()&&g.process&&g.process.cwd)var
 bk=g.process.cwd().replace(/\\/g,ad);else
 var
 bk="/static";bk=fw(bk);function
-jb(a){a=fl(a);if(!c4(a))a=bk+a;var
-e=c4(a),d=e[1].split(ad),b=[];for(var
+jd(a){a=fl(a);if(!c5(a))a=bk+a;var
+e=c5(a),d=e[1].split(ad),b=[];for(var
 c=0;c<d.length;c++)switch(d[c]){case"..":if(b.length>1)b.pop();break;case".":break;default:b.push(d[c]);break}b.unshift(e[0]);b.orig=a;return b}function
-jv(e){for(var
+jx(e){for(var
 f=j,b=f,a,h,c=0,g=e.length;c<g;c++){a=e.charCodeAt(c);if(a<Z){for(var
 d=c+1;d<g&&(a=e.charCodeAt(d))<Z;d++);if(d-c>en){b.substr(0,1);f+=b;b=j;f+=e.slice(c,d)}else
 b+=e.slice(c,d);if(d==g)break;c=d}if(a<eE){b+=String.fromCharCode(0xc0|a>>6);b+=String.fromCharCode(Z|a&aQ)}else
 if(a<0xd800||a>=eH)b+=String.fromCharCode(eI|a>>12,Z|a>>6&aQ,Z|a&aQ);else
 if(a>=0xdbff||c+1==g||(h=e.charCodeAt(c+1))<ey||h>eH)b+="\xef\xbf\xbd";else{c++;a=(a<<10)+h-0x35fdc00;b+=String.fromCharCode(eL|a>>18,Z|a>>12&aQ,Z|a>>6&aQ,Z|a&aQ)}if(b.length>af){b.substr(0,1);f+=b;b=j}}return f+b}function
-iM(a){var
-b=9;if(!fy(a))b=8,a=jv(a);return new
+iO(a){var
+b=9;if(!fy(a))b=8,a=jx(a);return new
 ag(b,a,a.length)}function
-aw(a){return iM(a)}var
-jC=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",er,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",cB,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",cE,ex,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
+aw(a){return iO(a)}var
+jE=["E2BIG","EACCES","EAGAIN","EBADF","EBUSY","ECHILD","EDEADLK","EDOM",er,"EFAULT","EFBIG","EINTR","EINVAL","EIO","EISDIR","EMFILE","EMLINK","ENAMETOOLONG","ENFILE","ENODEV",cC,"ENOEXEC","ENOLCK","ENOMEM","ENOSPC","ENOSYS",cF,ex,"ENOTTY","ENXIO","EPERM","EPIPE","ERANGE","EROFS","ESPIPE","ESRCH","EXDEV","EWOULDBLOCK","EINPROGRESS","EALREADY","ENOTSOCK","EDESTADDRREQ","EMSGSIZE","EPROTOTYPE","ENOPROTOOPT","EPROTONOSUPPORT","ESOCKTNOSUPPORT","EOPNOTSUPP","EPFNOSUPPORT","EAFNOSUPPORT","EADDRINUSE","EADDRNOTAVAIL","ENETDOWN","ENETUNREACH","ENETRESET","ECONNABORTED","ECONNRESET","ENOBUFS","EISCONN","ENOTCONN","ESHUTDOWN","ETOOMANYREFS","ETIMEDOUT","ECONNREFUSED","EHOSTDOWN","EHOSTUNREACH","ELOOP","EOVERFLOW"];function
 aI(d,f,e,a){var
-b=jC.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
+b=jE.indexOf(d);if(b<0){if(a==null)a=-9999;b=[0,a]}var
 c=[b,aw(f||j),aw(e||j)];return c}var
 fp={};function
 aG(a){return fp[a]}function
 aH(b,a){throw[0,b].concat(a)}function
-iL(a){return new
+iN(a){return new
 ag(4,a,a.length)}function
-o(a){cX(v.Sys_error,a)}function
-jn(a){o(a+bG)}function
-iI(b,a){if(a>>>0>=b.l)aW();return aX(b,a)}function
+o(a){cY(v.Sys_error,a)}function
+jp(a){o(a+bG)}function
+iK(b,a){if(a>>>0>=b.l)aW();return aX(b,a)}function
 a1(a){return a.l}function
 e3(){}function
 B(a){this.data=a}B.prototype=new
@@ -483,28 +483,28 @@ e3();B.prototype.truncate=function(a){var
 b=this.data;this.data=N(a|0);aV(b,0,this.data,0,a)};B.prototype.length=function(){return a1(this.data)};B.prototype.write=function(b,d,g,a){var
 c=this.length();if(b+a>=c){var
 e=N(b+a),f=this.data;this.data=e;aV(f,0,this.data,0,c)}aD(d,g,this.data,b,a);return 0};B.prototype.read=function(c,a,d,b){var
-e=this.length();aV(this.data,c,a,d,b);return 0};B.prototype.read_one=function(a){return iI(this.data,a)};B.prototype.close=function(){};B.prototype.constructor=B;function
+e=this.length();aV(this.data,c,a,d,b);return 0};B.prototype.read_one=function(a){return iK(this.data,a)};B.prototype.close=function(){};B.prototype.constructor=B;function
 K(b,a){this.content={};this.root=b;this.lookupFun=a}K.prototype.nm=function(a){return this.root+a};K.prototype.create_dir_if_needed=function(d){var
 c=d.split(ad),b=j;for(var
 a=0;a<c.length-1;a++){b+=c[a]+ad;if(this.content[b])continue;this.content[b]=Symbol("directory")}};K.prototype.slash=function(a){return/\/$/.test(a)?a:a+ad};K.prototype.lookup=function(a){if(!this.content[a]&&this.lookupFun){var
 b=this.lookupFun(d(this.root),d(a));if(b!==0){this.create_dir_if_needed(a);this.content[a]=new
 B(at(b[1]))}}};K.prototype.exists=function(a){if(a==j)return 1;var
 b=this.slash(a);if(this.content[b])return 1;this.lookup(a);return this.content[a]?1:0};K.prototype.mkdir=function(c,e,d){var
-b=d&&aG(cy);if(this.exists(c))if(b)aH(b,aI(er,cx,this.nm(c)));else
+b=d&&aG(cz);if(this.exists(c))if(b)aH(b,aI(er,cy,this.nm(c)));else
 o(c+": File exists");var
-a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||j;if(!this.exists(a))if(b)aH(b,aI(cB,cx,this.nm(a)));else
-o(a+bG);if(!this.is_dir(a))if(b)aH(b,aI(cE,cx,this.nm(a)));else
-o(a+cJ);this.create_dir_if_needed(this.slash(c))};K.prototype.rmdir=function(a,f){var
-b=f&&aG(cy),c=a==j?j:this.slash(a),e=new
-RegExp(eN+c+ez);if(!this.exists(a))if(b)aH(b,aI(cB,cv,this.nm(a)));else
-o(a+bG);if(!this.is_dir(a))if(b)aH(b,aI(cE,cv,this.nm(a)));else
-o(a+cJ);for(var
+a=/^(.*)\/[^/]+/.exec(c);a=a&&a[1]||j;if(!this.exists(a))if(b)aH(b,aI(cC,cy,this.nm(a)));else
+o(a+bG);if(!this.is_dir(a))if(b)aH(b,aI(cF,cy,this.nm(a)));else
+o(a+cK);this.create_dir_if_needed(this.slash(c))};K.prototype.rmdir=function(a,f){var
+b=f&&aG(cz),c=a==j?j:this.slash(a),e=new
+RegExp(eN+c+ez);if(!this.exists(a))if(b)aH(b,aI(cC,cw,this.nm(a)));else
+o(a+bG);if(!this.is_dir(a))if(b)aH(b,aI(cF,cw,this.nm(a)));else
+o(a+cK);for(var
 d
 in
-this.content)if(d.match(e))if(b)aH(b,aI(ex,cv,this.nm(a)));else
+this.content)if(d.match(e))if(b)aH(b,aI(ex,cw,this.nm(a)));else
 o(this.nm(a)+": Directory not empty");delete
 this.content[c]};K.prototype.readdir=function(a){var
-f=a==j?j:this.slash(a);if(!this.exists(a))o(a+bG);if(!this.is_dir(a))o(a+cJ);var
+f=a==j?j:this.slash(a);if(!this.exists(a))o(a+bG);if(!this.is_dir(a))o(a+cK);var
 g=new
 RegExp(eN+f+ez),d={},c=[];for(var
 e
@@ -517,14 +517,14 @@ this.content[a];return b};K.prototype.open=function(a,b){if(b.rdonly&&b.wronly)o
 c=this.content[a];if(b.truncate)c.truncate();return c}else
 if(b.create){this.create_dir_if_needed(a);this.content[a]=new
 B(N(0));return this.content[a]}else
-jn(this.nm(a))};K.prototype.register=function(c,a){var
+jp(this.nm(a))};K.prototype.register=function(c,a){var
 b;if(this.content[c])o(this.nm(c)+eT);if(bm(a))b=new
 B(a);if(bQ(a))b=new
 B(at(a));else
 if(a
 instanceof
 Array)b=new
-B(iL(a));else
+B(iN(a));else
 if(typeof
 a==="string")b=new
 B(fa(a));else
@@ -534,17 +534,17 @@ B(d)}if(b){this.create_dir_if_needed(c);this.content[c]=b}else
 o(this.nm(c)+" : registering file with invalid content type")};K.prototype.constructor=K;function
 l(a){return a1(a)}function
 Q(b,a){return aX(b,a)}function
-iE(d){var
+iG(d){var
 c=l(d),b=new
 Array(c),a=0;for(;a<c;a++)b[a]=Q(d,a);return b}function
-iD(a){if(a.t!=4)bN(a);return a.c}function
+iF(a){if(a.t!=4)bN(a);return a.c}function
 ah(a){this.fs=require("fs");this.fd=a}ah.prototype=new
 e3();ah.prototype.truncate=function(a){try{this.fs.ftruncateSync(this.fd,a|0)}catch(a){o(a.toString())}};ah.prototype.length=function(){try{return this.fs.fstatSync(this.fd).size}catch(a){o(a.toString())}};ah.prototype.write=function(f,b,c,e){var
-a=iE(b);if(!(a
+a=iG(b);if(!(a
 instanceof
 g.Uint8Array))a=new(g.Uint8Array)(a);var
 d=g.Buffer.from(a);try{this.fs.writeSync(this.fd,d,c,e,f)}catch(a){o(a.toString())}return 0};ah.prototype.read=function(h,d,c,f){var
-a=iD(d);if(!(a
+a=iF(d);if(!(a
 instanceof
 g.Uint8Array))a=new(g.Uint8Array)(a);var
 e=g.Buffer.from(a);try{this.fs.readSync(this.fd,e,c,f,h)}catch(a){o(a.toString())}for(var
@@ -561,7 +561,7 @@ ah(d)}catch(a){this.raise_nodejs_error(a,g)}};C.prototype.rename=function(b,a,c)
 a=this.fs.statSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};C.prototype.lstat=function(b,c){try{var
 a=this.fs.lstatSync(this.nm(b));return this.stats_from_js(a)}catch(a){this.raise_nodejs_error(a,c)}};C.prototype.symlink=function(d,c,a,b){try{this.fs.symlinkSync(this.nm(c),this.nm(a),d?"dir":"file");return 0}catch(a){this.raise_nodejs_error(a,b)}};C.prototype.readlink=function(b,c){try{var
 a=this.fs.readlinkSync(this.nm(b),eb);return aw(a)}catch(a){this.raise_nodejs_error(a,c)}};C.prototype.raise_nodejs_error=function(a,d){var
-b=aG(cy);if(d&&b){var
+b=aG(cz);if(d&&b){var
 c=aI(a.code,a.syscall,a.path,a.errno);aH(b,c)}else
 o(a.toString())};C.prototype.stats_from_js=function(a){var
 b;if(a.isFile())b=0;else
@@ -572,34 +572,34 @@ if(a.isSymbolicLink())b=4;else
 if(a.isFIFO())b=5;else
 if(a.isSocket())b=6;return[0,a.dev,a.ino,b,a.mode,a.nlink,a.uid,a.gid,a.rdev,a.size,a.atimeMs,a.mtimeMs,a.ctimeMs]};C.prototype.constructor=C;function
 fi(b){var
-a=c4(b);if(!a)return;return a[0]+ad}var
+a=c5(b);if(!a)return;return a[0]+ad}var
 bS=fi(bk)||$("unable to compute caml_root"),a2=[];if(bn())a2.push({path:bS,device:new
 C(bS)});else
 a2.push({path:bS,device:new
 K(bS)});a2.push({path:ef,device:new
 K(ef)});function
 fz(b){var
-g=jb(b),b=g.join(ad),f=fw(b),c;for(var
+g=jd(b),b=g.join(ad),f=fw(b),c;for(var
 e=0;e<a2.length;e++){var
 a=a2[e];if(f.search(a.path)==0&&(!c||c.path.length<a.path.length))c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}if(!c&&bn()){var
 d=fi(b);if(d&&d.match(/^[a-zA-Z]:\/$/)){var
 a={path:d,device:new
 C(d)};a2.push(a);c={path:a.path,device:a.device,rest:b.substring(a.path.length,b.length)}}}if(c)return c;o("no device found for "+f)}function
-iO(c,b){var
+iQ(c,b){var
 a=fz(c);if(!a.device.register)$("cannot register file");a.device.register(a.rest,b);return 0}function
 fx(b,a){var
-b=d(b),a=d(a);return iO(b,a)}function
-iS(){var
+b=d(b),a=d(a);return iQ(b,a)}function
+iU(){var
 b=g.caml_fs_tmp;if(b)for(var
 a=0;a<b.length;a++)fx(b[a].name,b[a].content);g.jsoo_create_file=fx;g.caml_fs_tmp=[];return 0}function
-iT(a,b){return+(bM(a,b,false)>=0)}function
-cP(d,b){var
+iV(a,b){return+(bM(a,b,false)>=0)}function
+cQ(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b.charCodeAt(a)|b.charCodeAt(a+1)<<8|b.charCodeAt(a+2)<<16|b.charCodeAt(a+3)<<24;d=G(d,c)}c=0;switch(e&3){case
 3:c=b.charCodeAt(a+2)<<16;case
 2:c|=b.charCodeAt(a+1)<<8;case
 1:c|=b.charCodeAt(a);d=G(d,c)}d^=e;return d}function
-iZ(a,b){return cP(a,am(b))}function
-iW(d,b){var
+i1(a,b){return cQ(a,am(b))}function
+iY(d,b){var
 e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=G(d,c)}c=0;switch(e&3){case
 3:c=b[a+2]<<16;case
 2:c|=b[a+1]<<8;case
@@ -607,11 +607,11 @@ e=b.length,a,c;for(a=0;a+4<=e;a+=4){c=b[a]|b[a+1]<<8|b[a+2]<<16|b[a+3]<<24;d=G(d
 fm(a){switch(a.t&6){default:aE(a);case
 0:return a.c;case
 4:return a.c}}function
-iV(b,c){var
+iX(b,c){var
 a=fm(c);return typeof
-a==="string"?cP(b,a):iW(b,a)}function
-iX(a){a^=a>>>16;a=aF(a,0x85ebca6b|0);a^=a>>>13;a=aF(a,0xc2b2ae35|0);a^=a>>>16;return a}function
-iU(j,l,n,m){var
+a==="string"?cQ(b,a):iY(b,a)}function
+iZ(a){a^=a>>>16;a=aF(a,0x85ebca6b|0);a^=a>>>13;a=aF(a,0xc2b2ae35|0);a^=a>>>16;return a}function
+iW(j,l,n,m){var
 f,g,h,d,c,b,a,e,i;d=l;if(d<0||d>bf)d=bf;c=j;b=n;f=[m];g=0;h=1;while(g<h&&c>0){a=f[g++];if(a&&a.caml_custom){if(bl[a.caml_custom]&&bl[a.caml_custom].hash){var
 k=bl[a.caml_custom].hash(a);b=G(b,k);c--}}else
 if(a
@@ -620,36 +620,36 @@ Array&&a[0]===(a[0]|0))switch(a[0]){case
 248:b=G(b,a[2]);c--;break;case
 250:f[--g]=a[1];break;default:var
 o=a.length-1<<10|a[0];b=G(b,o);for(e=1,i=a.length;e<i;e++){if(h>=d)break;f[h++]=a[e]}break}else
-if(bm(a)){b=iV(b,a);c--}else
-if(bQ(a)){b=iZ(b,a);c--}else
+if(bm(a)){b=iX(b,a);c--}else
+if(bQ(a)){b=i1(b,a);c--}else
 if(typeof
-a==="string"){b=cP(b,a);c--}else
+a==="string"){b=cQ(b,a);c--}else
 if(a===(a|0)){b=G(b,a+a+1);c--}else
-if(a===+a){b=cO(b,a);c--}}b=iX(b);return b&0x3FFFFFFF}function
-i5(a){return+a.isZero()}function
-cV(a){return new
+if(a===+a){b=cP(b,a);c--}}b=iZ(b);return b&0x3FFFFFFF}function
+i7(a){return+a.isZero()}function
+cW(a){return new
 h(a&aj,a>>24&aj,a>>31&ae)}function
-cW(a){return a.toInt()}function
-i4(a){return+a.isNeg()}function
-i7(a){return a.neg()}function
-jl(d){d=am(d);var
+cX(a){return a.toInt()}function
+i6(a){return+a.isNeg()}function
+i9(a){return a.neg()}function
+jn(d){d=am(d);var
 e=d.length;if(e>31)z("format_int: format too long");var
-a={justify:cG,signstyle:aS,filler:be,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
+a={justify:cH,signstyle:aS,filler:be,alternate:false,base:0,signedconv:false,width:0,uppercase:false,sign:1,prec:-1,conv:"f"};for(var
 c=0;c<e;c++){var
 b=d.charAt(c);switch(b){case"-":a.justify=aS;break;case"+":case" ":a.signstyle=b;break;case"0":a.filler=aT;break;case"#":a.alternate=true;break;case"1":case"2":case"3":case"4":case"5":case"6":case"7":case"8":case"9":a.width=0;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.width=a.width*10+b;c++}c--;break;case".":a.prec=0;c++;while(b=d.charCodeAt(c)-48,b>=0&&b<=9){a.prec=a.prec*10+b;c++}c--;case"d":case"i":a.signedconv=true;case"u":a.base=10;break;case"x":a.base=16;break;case"X":a.base=16;a.uppercase=true;break;case"o":a.base=8;break;case"e":case"f":case"g":a.signedconv=true;a.conv=b;break;case"E":case"F":case"G":a.signedconv=true;a.uppercase=true;a.conv=b.toLowerCase();break}}return a}function
-iQ(a,f){if(a.uppercase)f=f.toUpperCase();var
+iS(a,f){if(a.uppercase)f=f.toUpperCase();var
 e=f.length;if(a.signedconv&&(a.sign<0||a.signstyle!=aS))e++;if(a.alternate){if(a.base==8)e+=1;if(a.base==16)e+=2}var
-b=j;if(a.justify==cG&&a.filler==be)for(var
+b=j;if(a.justify==cH&&a.filler==be)for(var
 c=e;c<a.width;c++)b+=be;if(a.signedconv)if(a.sign<0)b+=aS;else
-if(a.signstyle!=aS)b+=a.signstyle;if(a.alternate&&a.base==8)b+=aT;if(a.alternate&&a.base==16)b+=el;if(a.justify==cG&&a.filler==aT)for(var
+if(a.signstyle!=aS)b+=a.signstyle;if(a.alternate&&a.base==8)b+=aT;if(a.alternate&&a.base==16)b+=el;if(a.justify==cH&&a.filler==aT)for(var
 c=e;c<a.width;c++)b+=aT;b+=f;if(a.justify==aS)for(var
 c=e;c<a.width;c++)b+=be;return d(b)}function
-i2(g,c){var
-a=jl(g);if(a.signedconv&&i4(c)){a.sign=-1;c=i7(c)}var
-b=j,h=cV(a.base),f=eJ;do{var
-e=c.udivmod(h);c=e.quotient;b=f.charAt(cW(e.modulus))+b}while(!i5(c));if(a.prec>=0){a.filler=be;var
-d=a.prec-b.length;if(d>0)b=cY(d,aT)+b}return iQ(a,b)}function
-jm(c){var
+i4(g,c){var
+a=jn(g);if(a.signedconv&&i6(c)){a.sign=-1;c=i9(c)}var
+b=j,h=cW(a.base),f=eJ;do{var
+e=c.udivmod(h);c=e.quotient;b=f.charAt(cX(e.modulus))+b}while(!i7(c));if(a.prec>=0){a.filler=be;var
+d=a.prec-b.length;if(d>0)b=cZ(d,aT)+b}return iS(a,b)}function
+jo(c){var
 a=0,e=l(c),b=10,d=1;if(e>0)switch(Q(c,a)){case
 45:a++;d=-1;break;case
 43:a++;d=1;break}if(a+1<e&&Q(c,a)==48)switch(Q(c,a+1)){case
@@ -662,16 +662,16 @@ a=0,e=l(c),b=10,d=1;if(e>0)switch(Q(c,a)){case
 117:case
 85:a+=2;break}return[a,d,b]}function
 fq(a){if(a>=48&&a<=57)return a-48;if(a>=65&&a<=90)return a-55;if(a>=97&&a<=122)return a-87;return-1}function
-i_(f){var
-h=jm(f),c=h[0],i=h[1],d=h[2],g=l(f),j=-1>>>0,e=c<g?Q(f,c):0,b=fq(e);if(b<0||b>=d)$(bI);var
+ja(f){var
+h=jo(f),c=h[0],i=h[1],d=h[2],g=l(f),j=-1>>>0,e=c<g?Q(f,c):0,b=fq(e);if(b<0||b>=d)$(bI);var
 a=b;for(c++;c<g;c++){e=Q(f,c);if(e==95)continue;b=fq(e);if(b<0||b>=d)break;a=d*a+b;if(a>j)$(bI)}if(c!=g)$(bI);a=i*a;if(d==10&&(a|0)!=a)$(bI);return a|0}function
-ja(a,b){return+(bM(a,b,false)<=0)}function
+jc(a,b){return+(bM(a,b,false)<=0)}function
 au(a,d){if(a<0)bj();var
 a=a+1|0,b=new
 Array(a);b[0]=0;for(var
 c=1;c<a;c++)b[c]=d;return b}function
-c2(a){return d(bT(a,0,a.length))}var
-jc=function(){function
+c3(a){return d(bT(a,0,a.length))}var
+je=function(){function
 l(a,b){return a+b|0}function
 a(d,a,c,f,b,e){a=l(l(a,d),l(f,e));return l(a<<b|a>>>32-b,c)}function
 g(c,b,d,e,h,f,g){return a(b&d|~b&e,c,b,h,f,g)}function
@@ -693,26 +693,26 @@ a=0;a<f;a+=4){var
 b=a+g;e[a>>2]=d.charCodeAt(b)|d.charCodeAt(b+1)<<8|d.charCodeAt(b+2)<<16|d.charCodeAt(b+3)<<24}for(;a<f;a++)e[a>>2]|=d.charCodeAt(a+g)<<8*(a&3)}else{var
 c=h;for(var
 a=0;a<f;a+=4){var
-b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return c2(k(e,f))}}();function
-jd(c,b,a){return jc(at(c),b,a)}var
+b=a+g;e[a>>2]=c[b]|c[b+1]<<8|c[b+2]<<16|c[b+3]<<24}for(;a<f;a++)e[a>>2]|=c[a+g]<<8*(a&3)}return c3(k(e,f))}}();function
+jf(c,b,a){return je(at(c),b,a)}var
 an=new
 Array();function
-je(c){var
+jg(c){var
 a=an[c];if(!a.opened)o("Cannot flush a closed channel");if(!a.buffer||a.buffer==j)return 0;if(a.fd&&v.fds[a.fd]&&v.fds[a.fd].output){var
 b=v.fds[a.fd].output;switch(b.length){case
 2:b(c,a.buffer);break;default:b(a.buffer)}}a.buffer=j;return 0}function
 ft(e,f){var
 a=an[e],c=d(f),b=l(c);a.file.write(a.offset,c,0,b);a.offset+=b;return 0}function
-jw(a){var
-a=c3(a),b=g;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+jy(a){var
+a=c4(a),b=g;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stderr.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.error&&c.error(a)}}function
-jx(a){var
-a=c3(a),b=g;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
+jz(a){var
+a=c4(a),b=g;if(b.process&&b.process.stdout&&b.process.stdout.write)b.process.stdout.write(a);else{if(a.charCodeAt(a.length-1)==10)a=a.substr(0,a.length-1);var
 c=b.console;c&&c.log&&c.log(a)}}function
 bU(c,e,d,a){if(v.fds===undefined)v.fds=new
 Array();a=a?a:{};var
 b={};b.file=d;b.offset=a.append?d.length():0;b.flags=a;b.output=e;v.fds[c]=b;if(!v.fd_last_idx||c>v.fd_last_idx)v.fd_last_idx=c;return c}function
-jJ(c,b,g){var
+jL(c,b,g){var
 a={};while(b){switch(b[1]){case
 0:a.rdonly=1;break;case
 1:a.wronly=1;break;case
@@ -724,10 +724,10 @@ a={};while(b){switch(b[1]){case
 7:a.text=1;break;case
 8:a.nonblock=1;break}b=b[2]}if(a.rdonly&&a.wronly)o(am(c)+eU);if(a.text&&a.binary)o(am(c)+ek);var
 d=fz(c),e=d.device.open(d.rest,a),f=v.fd_last_idx?v.fd_last_idx:0;return bU(f+1,ft,e,a)}bU(0,ft,new
-B(N(0)));bU(1,jx,new
-B(N(0)));bU(2,jw,new
+B(N(0)));bU(1,jz,new
+B(N(0)));bU(2,jy,new
 B(N(0)));function
-jf(a){var
+jh(a){var
 c=v.fds[a];if(c.flags.wronly)o(e0+a+" is writeonly");var
 d=null;if(a==0&&bn()){var
 e=require("fs");d=function(){return aw(e.readFileSync(0,eb))}}var
@@ -735,16 +735,16 @@ b={file:c.file,offset:c.offset,fd:a,opened:true,out:false,refill:d};an[b.fd]=b;r
 fn(c){var
 b=v.fds[c];if(b.flags.rdonly)o(e0+c+" is readonly");var
 a={file:b.file,offset:b.offset,fd:c,opened:true,out:true,buffer:j};an[a.fd]=a;return a.fd}function
-jg(){var
+ji(){var
 b=0;for(var
 a=0;a<an.length;a++)if(an[a]&&an[a].opened&&an[a].out)b=[0,an[a].fd,b];return b}function
 fo(b,a){if(a==0)bR();return b%a}function
-ji(a,b){a[0]=bK;a[1]=b;return 0}function
-jj(a){if(a
+jk(a,b){a[0]=bK;a[1]=b;return 0}function
+jl(a){if(a
 instanceof
 Array&&a[0]==a[0]>>>0)return a[0];else
-if(bm(a))return cH;else
-if(bQ(a))return cH;else
+if(bm(a))return cI;else
+if(bQ(a))return cI;else
 if(a
 instanceof
 Function||typeof
@@ -752,20 +752,20 @@ a=="function")return 247;else
 if(a&&a.caml_custom)return aC;else
 return bg}function
 _(b,c,a){if(a&&g.toplevelReloc)b=g.toplevelReloc(a);v[b+1]=c;if(a)v[a]=c}function
-jq(a,b){fp[am(a)]=b;return 0}function
-iH(a,b){if(a===b)return 1;a.t&6&&aE(a);b.t&6&&aE(b);return a.c==b.c?1:0}function
-cZ(a,b){return iH(a,b)}function
-fu(){z(cI)}function
+js(a,b){fp[am(a)]=b;return 0}function
+iJ(a,b){if(a===b)return 1;a.t&6&&aE(a);b.t&6&&aE(b);return a.c==b.c?1:0}function
+c0(a,b){return iJ(a,b)}function
+fu(){z(cJ)}function
 O(b,a){if(a>>>0>=l(b))fu();return Q(b,a)}function
-c0(b,a){if(a>>>0>=l(b)-3)fu();var
+c1(b,a){if(a>>>0>=l(b)-3)fu();var
 c=Q(b,a),d=Q(b,a+1),e=Q(b,a+2),f=Q(b,a+3);return f<<24|e<<16|d<<8|c}function
-c1(a,b){return 1-cZ(a,b)}function
+c2(a,b){return 1-c0(a,b)}function
 av(a){return a}function
-jt(){return 0x7FFFFFFF/4|0}function
-jo(){fr(v.Not_found)}function
+jv(){return 0x7FFFFFFF/4|0}function
+jq(){fr(v.Not_found)}function
 fv(c){var
-a=g,b=fl(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aw(a.process.env[b]);if(g.jsoo_static_env&&g.jsoo_static_env[b])return aw(g.jsoo_static_env[b]);jo()}function
-ju(){if(g.crypto)if(typeof
+a=g,b=fl(c);if(a.process&&a.process.env&&a.process.env[b]!=undefined)return aw(a.process.env[b]);if(g.jsoo_static_env&&g.jsoo_static_env[b])return aw(g.jsoo_static_env[b]);jq()}function
+jw(){if(g.crypto)if(typeof
 g.crypto.getRandomValues==="function"){var
 a=new(g.Uint32Array)(1);g.crypto.getRandomValues(a);return[0,a[0]]}else
 if(g.crypto.randomBytes==="function"){var
@@ -782,7 +782,7 @@ instanceof
 g.InternalError&&a.message&&a.message.match(/too much recursion/i))return fs(v.Stack_overflow);if(a
 instanceof
 g.Error&&aG(eD))return[0,aG(eD),a];return[0,v.Failure,aw(String(a))]}function
-jB(b){g.tccCheck=function(a){return am(b(c2(a)))};return 0}function
+jD(b){g.tccCheck=function(a){return am(b(c3(a)))};return 0}function
 bp(a){return a>=-aR&&a<aR?a:BigInt(a)}function
 aa(a){return a>=BigInt(-aR)&&a<BigInt(aR)?Number(a):a}function
 k(a,b){return typeof
@@ -793,21 +793,21 @@ a3(b,c){if(typeof
 b=="number"&&typeof
 c=="number")return Math.floor(b/c);var
 d=BigInt(b),e=BigInt(c),a=d/e;if(a*e!=d&&d<BigInt(0)!=e<BigInt(0))a=a-BigInt(1);return aa(a)}function
-jD(a){return a>=-ej&&a<=ej?1:0}function
+jF(a){return a>=-ej&&a<=ej?1:0}function
 ap(a,b){if(typeof
 a=="number"&&typeof
 b=="number"){var
 c=a*b;if(c>-aR&&c<aR)return c+0}return aa(BigInt(a)*BigInt(b))}function
 E(a){return typeof
 a=="number"?bp(0-a):aa(-a)}function
-jE(b){var
+jG(b){var
 a=BigInt(b);return(a<BigInt(0)?-a:a)==BigInt(0)?0:(a<BigInt(0)?-a:a).toString(2).length}function
-jF(a){return aa(BigInt(a))}function
+jH(a){return aa(BigInt(a))}function
 t(a){return bp(a)}function
-c5(a){return aa(BigInt(am(a)))}function
-jG(a,b){var
+c6(a){return aa(BigInt(am(a)))}function
+jI(a,b){var
 c=BigInt(1);while(b>0){if(b&1)c=c*a;a=a*a;b=b>>1}return c}function
-fA(a,b){return aa(jG(BigInt(a),b))}function
+fA(a,b){return aa(jI(BigInt(a),b))}function
 b(a,b){if(typeof
 a=="number"&&b==1&&a<0x20000000&&a>=0)return a+a;return aa(BigInt(a)<<BigInt(b))}function
 bq(a,b){return typeof
@@ -817,15 +817,15 @@ a=="number"&&typeof
 b=="number"?bp(a-b):aa(BigInt(a)-BigInt(b))}function
 fB(a){return typeof
 a=="number"?bp(a+1):aa(a+BigInt(1))}function
-jH(d){var
+jJ(d){var
 a=BigInt(d).toString(16),c=[];if(a.length&1)a=aT+a;for(var
-b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return c2(c)}function
-c6(a){return Number(a)}function
-jI(a){return Number(a)}function
+b=a.length;b>0;b-=2)c.push(parseInt(a.substr(b-2,2),16));return c3(c)}function
+c7(a){return Number(a)}function
+jK(a){return Number(a)}function
 bV(a){return d(a.toString())}function
-i$(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
-iR(b){var
-a=j;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&i$(b[1]))var
+jb(a){switch(a[2]){case-8:case-11:case-12:return 1;default:return 0}}function
+iT(b){var
+a=j;if(b[0]==0){a+=b[1][1];if(b.length==3&&b[2][0]==0&&jb(b[1]))var
 e=b[2],f=1;else
 var
 f=2,e=b;a+="(";for(var
@@ -843,57 +843,57 @@ fh(a){if(a
 instanceof
 Array&&(a[0]==0||a[0]==D)){var
 c=aG("Printexc.handle_uncaught_exception");if(c)c(a,false);else{var
-d=iR(a),b=aG(ea);if(b)b(0);g.console.error("Fatal error: exception "+d+"\n")}}else
+d=iT(a),b=aG(ea);if(b)b(0);g.console.error("Fatal error: exception "+d+"\n")}}else
 throw a}function
-jr(){var
+jt(){var
 a=g;if(a.process&&a.process.on)a.process.on("uncaughtException",function(b,c){fh(b);a.process.exit(2)});else
-if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)fh(a.error)})}jr();function
+if(a.addEventListener)a.addEventListener("error",function(a){if(a.error)fh(a.error)})}jt();function
 e(a,b){return a.length==1?a(b):aY(a,[b])}function
 u(a,b,c){return a.length==2?a(b,c):aY(a,[b,c])}function
-iB(a,b,c,d){return a.length==3?a(b,c,d):aY(a,[b,c,d])}iS();var
-bZ=[D,d(eS),-1],c8=[D,d(eu),-2],bX=[D,d(cC),-3],bW=[D,d(e2),-4],c9=[D,d(ev),-6],U=[D,d(ee),-7],b0=[D,d(eg),-9],bY=[D,d(eG),-11];_(11,[D,d(d$),-12],d$);_(10,bY,eG);_(9,[D,d(eZ),-10],eZ);_(8,b0,eg);_(7,[D,d(eM),-8],eM);_(6,U,ee);_(5,c9,ev);_(4,[D,d(eB),-5],eB);_(3,bW,e2);_(2,bX,cC);_(1,c8,eu);_(0,bZ,eS);var
-fC=d("Char.chr"),fI=[0,0,0],fF=d("List.init"),fE=d("hd"),fL=d("String.blit / Bytes.blit_string"),fK=d("Bytes.blit"),fJ=d("String.sub / Bytes.sub"),fQ=d("String.contains_from / Bytes.contains_from"),fN=d(j),fM=d("String.concat"),fT=d("Array.init"),fU=d("%d"),fV=d("CamlinternalLazy.Undefined"),f1=d("Buffer.add: cannot grow buffer"),f0=[0,d(eq),93,2],fZ=[0,d(eq),94,2],f2=d("x"),f5=d("Hashtbl: unsupported hash table format"),iz=d("OCAMLRUNPARAM"),ix=d("CAMLRUNPARAM"),f3=d(j),f6=d("Z.Overflow"),f9=[0,0],gu=[0,0],gv=[0,0],gt=[0,0],gs=[0,0],gD=d("compress"),gy=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],gz=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],gI=d(j),g2=d("false"),g3=d("true"),g5=[2,1],g6=[2,0],g4=d("a word"),hH=d(eP),hG=d(j),hl=[0,d(ep),[0,d(eA),[0,d(cF),[0,d(eQ),0]]]],hf=d("data_offsets"),hd=d("short"),he=d("header"),hg=d("manifest"),h5=d(et),h6=[1,d("tcc.artifact/2")],h7=d(et),hh=d("DECLINED: the schema is not tcc.artifact/2"),hi=d("rank"),hj=d("no state"),hk=d("critical"),hm=d("DECLINED: a feature"),hn=d("options"),ho=d(ep),h3=d(eQ),h4=d("round_counts"),h2=d("plans"),hp=d("plans_exponent"),hq=d("plans_mantissa"),hZ=d("race_count"),h0=d("race_exponent"),h1=d("race_mantissa"),hr=d("cost_to_go"),hs=d("residual_to_go"),ht=d(eP),hu=d("accept"),hv=d("state_digest"),hw=d("a short column"),hx=d("edge_call"),hy=d("edge_target"),hz=d(eO),hA=d(eV),hB=d(eV),hC=d("call_cost_low"),hD=d("call_cost_high"),hE=d("call_weight"),hF=d("call_text"),hI=d("leaf_policy"),hJ=d("root"),hK=d(es),hL=d(cz),hM=d(es),hN=d("call_epsilon"),hO=d("call_latency_ms"),hP=d("call_price"),hQ=d(cF),hR=d(cF),hS=d("limits"),hT=d(eA),hU=d("tilt"),hV=d(eY),hW=d("version"),hX=d(eY),hY=d("name"),hb=d(j),ha=d(ed),g_=d(ed),g8=d(eC),g9=d(cz),hc=d(cz),g$=d("calls"),g0=d("a residual"),gZ=d("DECLINED: a beta of more than 64 digits"),g1=d(eO),gY=d(j),gX=d("no list"),gW=d("no number"),gV=d("a number"),gU=d("no text"),gS=d("no object"),gT=d(eC),gR=[3,0],gQ=[2,0],gO=d("escape"),gP=d(el),gN=d("JSON at "),gM=d("JSON ends"),gL=d("Reader.Unread"),ic=d(j),id=[0,0,d("DECLINED: ledgers: not covered by this checker")],ie=d("DECLINED"),ig=d(ei),ih=[0,0,d(eh)],ii=[0,0,d("REJECTED: no artifact")],ij=[0,0,d(eh)],ik=d(cK),il=d(" 2^"),im=d("at most "),ir=d(cK),is=d(" derivations"),it=d(cK),io=d("; statements: not covered by this checker; digest "),ip=d(" states, "),iq=d("VALID: C1 to C6, C8 and C9 of "),iu=d(ei),h9=d(eJ),h_=d(j),h$=[0,d(j),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")];function
-c7(a){throw[0,bX,a]}function
+iD(a,b,c,d){return a.length==3?a(b,c,d):aY(a,[b,c,d])}iU();var
+bZ=[D,d(eS),-1],c9=[D,d(eu),-2],bX=[D,d(cD),-3],bW=[D,d(e2),-4],c_=[D,d(ev),-6],U=[D,d(ee),-7],b0=[D,d(eg),-9],bY=[D,d(eG),-11];_(11,[D,d(d$),-12],d$);_(10,bY,eG);_(9,[D,d(eZ),-10],eZ);_(8,b0,eg);_(7,[D,d(eM),-8],eM);_(6,U,ee);_(5,c_,ev);_(4,[D,d(eB),-5],eB);_(3,bW,e2);_(2,bX,cD);_(1,c9,eu);_(0,bZ,eS);var
+fC=d("Char.chr"),fI=[0,0,0],fF=d("List.init"),fE=d("hd"),fL=d("String.blit / Bytes.blit_string"),fK=d("Bytes.blit"),fJ=d("String.sub / Bytes.sub"),fQ=d("String.contains_from / Bytes.contains_from"),fN=d(j),fM=d("String.concat"),fT=d("Array.init"),fU=d("%d"),fV=d("CamlinternalLazy.Undefined"),f1=d("Buffer.add: cannot grow buffer"),f0=[0,d(eq),93,2],fZ=[0,d(eq),94,2],f2=d("x"),f5=d("Hashtbl: unsupported hash table format"),iB=d("OCAMLRUNPARAM"),iz=d("CAMLRUNPARAM"),f3=d(j),f6=d("Z.Overflow"),f9=[0,0],gu=[0,0],gv=[0,0],gt=[0,0],gs=[0,0],gD=d("compress"),gy=[0,1779033703,-1150833019,1013904242,-1521486534,1359893119,-1694144372,528734635,1541459225],gz=[0,2,6,3,10,7,0,4,13,1,11,12,5,9,14,15,8],gI=d(j),g2=d("false"),g3=d("true"),g5=[2,1],g6=[2,0],g4=d("a word"),hJ=d(eP),hI=d(j),hl=[0,d(ep),[0,d(eA),[0,d(cG),[0,d(eQ),0]]]],hf=d("data_offsets"),hd=d("short"),he=d("header"),hg=d("manifest"),h7=d(et),h8=[1,d("tcc.artifact/2")],h9=d(et),hh=d("DECLINED: the schema is not tcc.artifact/2"),hi=d("critical"),hj=d("cyclic"),hk=d("DECLINED: a feature: cyclic, an automaton with cycles"),hm=d("DECLINED: a feature"),hn=d("rank"),ho=d("no state"),hp=d("options"),hq=d(ep),h5=d(eQ),h6=d("round_counts"),h4=d("plans"),hr=d("plans_exponent"),hs=d("plans_mantissa"),h1=d("race_count"),h2=d("race_exponent"),h3=d("race_mantissa"),ht=d("cost_to_go"),hu=d("residual_to_go"),hv=d(eP),hw=d("accept"),hx=d("state_digest"),hy=d("a short column"),hz=d("edge_call"),hA=d("edge_target"),hB=d(eO),hC=d(eV),hD=d(eV),hE=d("call_cost_low"),hF=d("call_cost_high"),hG=d("call_weight"),hH=d("call_text"),hK=d("leaf_policy"),hL=d("root"),hM=d(es),hN=d(cA),hO=d(es),hP=d("call_epsilon"),hQ=d("call_latency_ms"),hR=d("call_price"),hS=d(cG),hT=d(cG),hU=d("limits"),hV=d(eA),hW=d("tilt"),hX=d(eY),hY=d("version"),hZ=d(eY),h0=d("name"),hb=d(j),ha=d(ed),g_=d(ed),g8=d(eC),g9=d(cA),hc=d(cA),g$=d("calls"),g0=d("a residual"),gZ=d("DECLINED: a beta of more than 64 digits"),g1=d(eO),gY=d(j),gX=d("no list"),gW=d("no number"),gV=d("a number"),gU=d("no text"),gS=d("no object"),gT=d(eC),gR=[3,0],gQ=[2,0],gO=d("escape"),gP=d(el),gN=d("JSON at "),gM=d("JSON ends"),gL=d("Reader.Unread"),ie=d(j),ig=[0,0,d("DECLINED: ledgers: not covered by this checker")],ih=d("DECLINED"),ii=d(ei),ij=[0,0,d(eh)],ik=[0,0,d("REJECTED: no artifact")],il=[0,0,d(eh)],im=d(cL),io=d(" 2^"),ip=d("at most "),it=d(cL),iu=d(" derivations"),iv=d(cL),iq=d("; statements: not covered by this checker; digest "),ir=d(" states, "),is=d("VALID: C1 to C6, C8 and C9 of "),iw=d(ei),h$=d(eJ),ia=d(j),ib=[0,d(j),d("a number beyond its column"),d("a certificate (C1..C6)"),d("the bytes are not those of what they say"),d("a residual below what its weight asks"),d("no core, or not in its one form"),d("a call that is not the core's so (C8)"),d("tools that are not the core's (M303)"),d("what is left to the run (C803)"),d("an answer after which no plan goes on (C9)")];function
+c8(a){throw[0,bX,a]}function
 R(a){throw[0,bW,a]}function
-c_(b,a){return iT(b,a)?b:a}function
+c$(b,a){return iV(b,a)?b:a}function
 w(d,c){var
-a=l(d),e=l(c),b=N(a+e|0);aD(d,0,b,0,a);aD(c,0,b,a,e);return av(b)}jf(0);fn(1);fn(2);function
-c$(b){function
+a=l(d),e=l(c),b=N(a+e|0);aD(d,0,b,0,a);aD(c,0,b,a,e);return av(b)}jh(0);fn(1);fn(2);function
+da(b){function
 a(b){var
 a=b;for(;;){if(a){var
-c=a[2],d=a[1];try{je(d)}catch(a){a=ao(a);if(a[1]!==c8)throw a;var
+c=a[2],d=a[1];try{jg(d)}catch(a){a=ao(a);if(a[1]!==c9)throw a;var
 e=a}var
-a=c;continue}return 0}}return a(jg(0))}jq(d(ea),c$);function
-da(a){if(0<=a&&!(aC<a))return a;return R(fC)}var
-b1=jt(0),a4=(4*b1|0)-1|0;function
-db(c){var
+a=c;continue}return 0}}return a(ji(0))}js(d(ea),da);function
+db(a){if(0<=a&&!(aC<a))return a;return R(fC)}var
+b1=jv(0),a4=(4*b1|0)-1|0;function
+dc(c){var
 b=0,a=c;for(;;){if(a){var
 b=b+1|0,a=a[2];continue}return b}}function
-fD(a){return a?a[1]:c7(fE)}function
+fD(a){return a?a[1]:c8(fE)}function
 b2(d){var
 a=d,b=0;for(;;){if(a){var
 c=[0,a[1],b],a=a[2],b=c;continue}return b}}function
-dc(a,c,b){if(c<=a)return 0;var
-d=e(b,a);return[0,d,dc(a+1|0,c,b)]}function
+dd(a,c,b){if(c<=a)return 0;var
+d=e(b,a);return[0,d,dd(a+1|0,c,b)]}function
 a5(b,d){if(0<=b){if(50<b){var
 c=0,a=0;for(;;){if(b<=a)return b2(c);var
-c=[0,e(d,a),c],a=a+1|0;continue}}return dc(0,b,d)}return R(fF)}function
+c=[0,e(d,a),c],a=a+1|0;continue}}return dd(0,b,d)}return R(fF)}function
 aJ(b,a){if(a){var
 c=a[2],d=e(b,a[1]);return[0,d,aJ(b,c)]}return 0}function
-dd(c,b,a){if(a){var
-d=a[2],e=u(b,c,a[1]);return[0,e,dd(c+1|0,b,d)]}return 0}function
+de(c,b,a){if(a){var
+d=a[2],e=u(b,c,a[1]);return[0,e,de(c+1|0,b,d)]}return 0}function
 b3(c,b){var
 a=b;for(;;){if(a){var
 d=a[2];e(c,a[1]);var
 a=d;continue}return 0}}function
-de(e,d,c){var
+df(e,d,c){var
 b=d,a=c;for(;;){if(a){var
 f=a[2],b=u(e,b,a[1]),a=f;continue}return b}}function
 fG(d,c){var
 a=c;for(;;){if(a){var
 f=a[2],b=e(d,a[1]);if(b)return b;var
 a=f;continue}return 0}}function
-df(d,c){var
+b4(d,c){var
 a=c;for(;;){if(a){var
 e=a[2],b=0===T(a[1],d)?1:0;if(b)return b;var
 a=e;continue}return 0}}function
@@ -908,12 +908,12 @@ a=e;continue}return 0}}function
 dh(a){if(a){var
 b=a[1],d=b[2],e=b[1],c=dh(a[2]);return[0,[0,e,c[1]],[0,d,c[2]]]}return fI}function
 di(a,c){var
-b=N(a);iP(b,0,a,c);return b}function
+b=N(a);iR(b,0,a,c);return b}function
 dj(c,b,a){if(0<=b&&0<=a&&!((a1(c)-a|0)<b)){var
 d=N(a);aV(c,b,d,0,a);return d}return R(fJ)}function
-b4(b,a){return av(di(b,a))}function
+b5(b,a){return av(di(b,a))}function
 V(c,b,a){return av(dj(at(c),b,a))}function
-b5(k,g){if(g){var
+b6(k,g){if(g){var
 h=l(k),c=0,b=g,q=0;for(;;){if(b){var
 i=b[1];if(b[2]){var
 j=(l(i)+h|0)+c|0,n=b[2],o=c<=j?j:R(fM),c=o,b=n;continue}var
@@ -931,83 +931,83 @@ fP(b,a,d){var
 c=l(b);if(0<=a&&!(c<a))try{fO(b,c,a,d);var
 e=1;return e}catch(a){a=ao(a);if(a===U)return 0;throw a}return R(fQ)}function
 fR(b,a){return fP(b,0,a)}function
-dk(b,a){return iJ(at(b),a)}function
-dl(b,a){return iK(at(b),a)}var
-fS=cZ;function
+dk(b,a){return iL(at(b),a)}function
+dl(b,a){return iM(at(b),a)}var
+fS=c0;function
 dm(b,c){if(0===b)return[0];if(0<=b){var
 d=au(b,e(c,0)),f=b-1|0,g=1;if(!(f<1)){var
 a=g;for(;;){d[1+a]=e(c,a);var
 h=a+1|0;if(f!==a){var
 a=h;continue}break}}return d}return R(fT)}function
-b6(d,b){var
+b7(d,b){var
 c=b.length-1;if(0===c)return[0];var
 f=au(c,e(d,b[1])),g=c-1|0,h=1;if(!(g<1)){var
 a=h;for(;;){f[1+a]=e(d,b[1+a]);var
 i=a+1|0;if(g!==a){var
 a=i;continue}break}}return f}function
-b7(a){if(a){var
+b8(a){if(a){var
 d=0,c=a,g=a[2],h=a[1];for(;;){if(c){var
 d=d+1|0,c=c[2];continue}var
 f=au(d,h),e=1,b=g;for(;;){if(b){var
 i=b[2];f[1+e]=b[1];var
 e=e+1|0,b=i;continue}return f}}}return[0]}var
-fW=[D,fV,cN(0)];function
+fW=[D,fV,cO(0)];function
 fX(a){throw fW}function
 fY(a){var
 c=a[1];a[1]=fX;try{var
-b=e(c,0);ji(a,b);return b}catch(b){b=ao(b);a[1]=function(a){throw b};throw b}}function
+b=e(c,0);jk(a,b);return b}catch(b){b=ao(b);a[1]=function(a){throw b};throw b}}function
 dn(a){var
 b=1<=a?a:1,c=a4<b?a4:b,d=N(c);return[0,d,0,c,d]}function
 dp(a){return av(dj(a[1],0,a[2]))}function
 ai(a,i){var
 f=a[2];if(a[3]<=f){var
 d=a[2],b=[0,a[3]];for(;;){if(b[1]<(d+1|0)){b[1]=2*b[1]|0;continue}if(a4<b[1])if((d+1|0)<=a4)b[1]=a4;else
-c7(f1);var
+c8(f1);var
 e=N(b[1]),c=a[2],g=a[1],h=0;if(0<=c&&!((a1(g)-c|0)<0)&&!((a1(e)-c|0)<0)){aV(g,0,e,0,c);h=1}if(!h)R(fK);a[1]=e;a[3]=b[1];if(!((a[2]+1|0)<=a[3]))throw[0,bY,f0];if(!((d+1|0)<=a[3]))throw[0,bY,fZ];break}}al(a[1],f,i);a[2]=f+1|0;return 0}try{var
-iA=fv(iz),dr=iA}catch(a){a=ao(a);if(a!==U)throw a;try{var
-iy=fv(ix),dq=iy}catch(a){a=ao(a);if(a!==U)throw a;var
+iC=fv(iB),dr=iC}catch(a){a=ao(a);if(a!==U)throw a;try{var
+iA=fv(iz),dq=iA}catch(a){a=ao(a);if(a!==U)throw a;var
 dq=f3}var
 dr=dq}var
 f4=fR(dr,82),br=[eW,function(C){var
-o=ju(0),b=[0,au(55,0),0],k=0===o.length-1?[0,0]:o,g=k.length-1,a=0;for(;;){q(b[1],a)[1+a]=a;var
+o=jw(0),b=[0,au(55,0),0],k=0===o.length-1?[0,0]:o,g=k.length-1,a=0;for(;;){r(b[1],a)[1+a]=a;var
 B=a+1|0;if(54!==a){var
 a=B;continue}var
 h=[0,f2],u=0,v=55,x=g<=55?v:g,m=54+x|0;if(!(m<0)){var
 c=u;for(;;){var
-e=c%55|0,n=fo(c,g),y=q(k,n)[1+n],i=w(h[1],d(j+y));h[1]=jd(i,0,l(i));var
-f=h[1],p=O(f,3)<<24,r=O(f,2)<<16,s=O(f,1)<<8,t=((O(f,0)+s|0)+r|0)+p|0,z=(q(b[1],e)[1+e]^t)&eF;q(b[1],e)[1+e]=z;var
+e=c%55|0,n=fo(c,g),y=r(k,n)[1+n],i=w(h[1],d(j+y));h[1]=jf(i,0,l(i));var
+f=h[1],p=O(f,3)<<24,q=O(f,2)<<16,s=O(f,1)<<8,t=((O(f,0)+s|0)+q|0)+p|0,z=(r(b[1],e)[1+e]^t)&eF;r(b[1],e)[1+e]=z;var
 A=c+1|0;if(m!==c){var
 c=A;continue}break}}b[2]=0;return b}}];function
 ds(h,k){var
 l=h?h[1]:f4,b=16;for(;;){if(!(k<=b)&&!(b1<(b*2|0))){var
 b=b*2|0;continue}if(l){var
-i=jj(br),a=bK===i?br[1]:eW===i?fY(br):br;a[2]=(a[2]+1|0)%55|0;var
-c=a[2],d=q(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(q(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&eF,g=a[2];q(a[1],g)[1+g]=f;var
+i=jl(br),a=bK===i?br[1]:eW===i?fY(br):br;a[2]=(a[2]+1|0)%55|0;var
+c=a[2],d=r(a[1],c)[1+c],e=(a[2]+24|0)%55|0,f=(r(a[1],e)[1+e]+(d^(d>>>25|0)&31)|0)&eF,g=a[2];r(a[1],g)[1+g]=f;var
 j=f}else
 var
 j=0;return[0,0,au(b,0),j,b]}}function
-a6(a,b){return 4<=a.length-1?iU(10,100,a[3],b)&(a[2].length-1-1|0):R(f5)}function
+a6(a,b){return 4<=a.length-1?iW(10,100,a[3],b)&(a[2].length-1-1|0):R(f5)}function
 dt(a,g,y){var
-h=a6(a,g),z=q(a[2],h)[1+h],c=z;for(;;){if(c){var
+h=a6(a,g),z=r(a[2],h)[1+h],c=z;for(;;){if(c){var
 K=c[3];if(0!==T(c[1],g)){var
 c=K;continue}c[1]=g;c[2]=y;var
 n=0}else
 var
-n=1;if(n){q(a[2],h)[1+h]=[0,g,y,z];a[1]=a[1]+1|0;var
+n=1;if(n){r(a[2],h)[1+h]=[0,g,y,z];a[1]=a[1]+1|0;var
 A=a[2].length-1<<1<a[1]?1:0;if(A){var
 k=a[2],w=(k.length-1)*2|0,x=w<b1?1:0;if(x){var
 l=au(w,0),C=a.length-1<4?1:0,D=C||(a[4]<0?1:0),m=1-D;a[2]=l;var
 o=l.length-1,i=au(o,0),s=k.length-1-1|0,G=0;if(!(s<0)){var
 f=G;a:for(;;){var
-b=q(k,f)[1+f];for(;;){if(b){var
-p=b[1],E=b[2],F=b[3],j=m?b:[0,p,E,0],d=a6(a,p),r=q(i,d)[1+d];if(r)r[3]=j;else
-q(l,d)[1+d]=j;q(i,d)[1+d]=j;var
+b=r(k,f)[1+f];for(;;){if(b){var
+p=b[1],E=b[2],F=b[3],j=m?b:[0,p,E,0],d=a6(a,p),q=r(i,d)[1+d];if(q)q[3]=j;else
+r(l,d)[1+d]=j;r(i,d)[1+d]=j;var
 b=F;continue}var
 J=f+1|0;if(s!==f){var
 f=J;continue a}break}break}}if(m){var
 t=o-1|0,H=0;if(!(t<0)){var
 e=H;for(;;){var
-v=q(i,e)[1+e];if(v)v[3]=0;var
+v=r(i,e)[1+e];if(v)v[3]=0;var
 I=e+1|0;if(t!==e){var
 e=I;continue}break}}var
 u=0}else
@@ -1016,8 +1016,8 @@ u=m;return u}return x}var
 B=A}else
 var
 B=n;return B}}var
-b8=[D,f6,cN(0)],f=t(0),c=t(1);function
-W(a){if(jD(a))return jI(a);throw b8}function
+b9=[D,f6,cO(0)],f=t(0),c=t(1);function
+W(a){if(jF(a))return jK(a);throw b9}function
 du(a){return A(a,c)}function
 X(a){return bo(a,f)}function
 bs(b,a){return 0===bo(b,a)?1:0}function
@@ -1040,7 +1040,7 @@ aK(b,a){return p(b,a)?a:b}function
 dy(a){return typeof
 a==="number"?t(a>>1):bq(a,1)}function
 a(a){return fB(b(a,1))}function
-b9(g,f,d,a){if(bs(a,c))return e(d,0);var
+b_(g,f,d,a){if(bs(a,c))return e(d,0);var
 h=typeof
 a==="number"?1===(a&1)?1:0:1-bs(a,b(bq(a,1),1));return h?e(g,dy(a)):e(f,dy(a))}function
 aL(b,a){if(typeof
@@ -1050,20 +1050,20 @@ bt(b,a){if(typeof
 b==="number"&&typeof
 a==="number"&&0<=b&&0<a)return t(fo(b,a));return 0===X(a)?b:A(b,ap(a,a3(b,a)))}function
 L(b,a){return 0<=X(a)?fA(b,W(a)):f}function
-dz(a){return 0<X(a)?t(jE(a)-1|0):f}function
+dz(a){return 0<X(a)?t(jG(a)-1|0):f}function
 ax(c,a){if(typeof
 a==="number"&&0===a)return c;var
 d=W(a);return 0<=d?b(c,d):bq(c,-d|0)}function
 a7(a){return 0<X(a)?W(a):0}function
 aq(a){var
-c=b7(a),f=c.length-1;return function(a){var
+c=b8(a),f=c.length-1;return function(a){var
 d=typeof
 a==="number"?1:0;if(d)var
 e=0<=a?1:0,b=e?a<f?1:0:e;else
 var
 b=d;var
 g=b?[0,c[1+a]]:b;return g}}function
-b_(a,h,g){var
+b$(a,h,g){var
 c=typeof
 a==="number"?1:0,d=c?0<a?1:0:c,b=d?a:d,f=di(b,0);b3(function(a){var
 c=e(h,a);return b3(function(a){var
@@ -1084,21 +1084,21 @@ c=d;return c}}function
 H(a){return a?0:1}function
 dA(a){return a[1]}function
 dB(a){return a[2]}function
-r(a,b){if(a){var
-c=r(a[2],b);return[0,a[1],c]}return b}function
+s(a,b){if(a){var
+c=s(a[2],b);return[0,a[1],c]}return b}function
 dC(a){var
 b=a?a[2]:a;return b}function
 F(d,c){var
 a=d,b=c;for(;;){if(a){var
 e=[0,a[1],b],a=a[2],b=e;continue}return b}}function
 a8(a){if(a){var
-b=a8(a[2]);return r(a[1],b)}return a}function
+b=a8(a[2]);return s(a[1],b)}return a}function
 P(b,a){if(a)var
 d=P(b,a[2]),c=[0,e(b,a[1]),d];else
 var
 c=a;return c}function
-b$(b,a){if(a){var
-c=b$(b,a[2]);return r(e(b,a[1]),c)}return a}function
+ca(b,a){if(a){var
+c=ca(b,a[2]);return s(e(b,a[1]),c)}return a}function
 bu(e,d,c){var
 a=d,b=c;for(;;){if(a){var
 f=u(e,b,a[1]),a=a[2],b=f;continue}return b}}function
@@ -1191,7 +1191,7 @@ dN(j){var
 g=a7(dz(j))+1|0,d=j,e=0;for(;;){if(0===g)return e;var
 l=bt(d,b(a(b(c,1)),1)),h=[0,k(b(b(b(b(a(c),1),1),1),1),l),e],m=g-1|0;if(i(aL(d,b(a(b(c,1)),1)),f))return h;var
 g=m,d=aL(d,b(a(b(c,1)),1)),e=h;continue}}function
-ca(d){if(n(d,f)){var
+cb(d){if(n(d,f)){var
 e=dN(E(d));return[0,a(b(a(a(b(c,1))),1)),e]}return dN(d)}function
 bw(d){return n(d,b(a(b(c,1)),1))?k(b(b(b(b(a(c),1),1),1),1),d):k(a(a(a(b(a(b(c,1)),1)))),d)}function
 f_(d){if(i(d,b(a(b(b(b(c,1),1),1)),1))){var
@@ -1203,15 +1203,15 @@ j=[0,b(a(a(a(b(a(c),1)))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),j]}if(i(d,b(b
 k=[0,b(a(a(b(b(a(c),1),1))),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),k]}if(i(d,a(b(a(c),1)))){var
 l=[0,b(a(b(b(a(a(c)),1),1)),1),0];return[0,b(b(a(a(a(b(c,1)))),1),1),l]}var
 m=[0,bw(bt(d,b(b(b(b(c,1),1),1),1))),0],n=[0,bw(aL(d,b(b(b(b(c,1),1),1),1))),m],o=[0,b(b(b(b(a(c),1),1),1),1),n],q=[0,b(b(b(b(a(c),1),1),1),1),o],r=[0,a(b(a(b(a(a(c)),1)),1)),q];return[0,b(b(a(a(a(b(c,1)))),1),1),r]}function
-cb(d){var
-e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=r(b$(f_,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
-cc(d,f,g){switch(f[0]){case
+cc(d){var
+e=[0,b(a(b(b(b(c,1),1),1)),1),0],f=s(ca(f_,d),e);return[0,b(a(b(b(b(c,1),1),1)),1),f]}function
+cd(d,f,g){switch(f[0]){case
 0:var
-z=ca(f[1]);return[0,e(d[2],z),g];case
+z=cb(f[1]);return[0,e(d[2],z),g];case
 1:var
-A=cb(f[1]);return[0,e(d[2],A),g];case
+A=cc(f[1]);return[0,e(d[2],A),g];case
 2:if(f[1])var
-s=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,a(b(a(b(a(a(c)),1)),1)),s],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
+r=[0,a(b(a(b(b(a(c),1),1)),1)),0],t=[0,a(b(a(b(a(a(c)),1)),1)),r],u=[0,b(a(b(b(a(a(c)),1),1)),1),t],l=[0,b(b(a(b(a(a(c)),1)),1),1),u];else
 var
 v=[0,a(b(a(b(b(a(c),1),1)),1)),0],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,b(b(a(a(b(a(c),1))),1),1),w],y=[0,a(b(b(b(b(a(c),1),1),1),1)),x],l=[0,b(a(a(b(b(a(c),1),1))),1),y];return[0,e(d[2],l),g];case
 3:var
@@ -1219,21 +1219,21 @@ D=[0,a(a(b(a(a(b(c,1))),1))),0],E=[0,e(d[2],D),g],m=1,i=f[1],h=E;for(;;){if(i){i
 n=h;else
 var
 C=[0,b(b(a(a(b(c,1))),1),1),0],n=[0,e(d[2],C),h];var
-B=cc(d,i[1],n),m=0,i=i[2],h=B;continue}var
+B=cd(d,i[1],n),m=0,i=i[2],h=B;continue}var
 F=[0,a(b(a(a(a(b(c,1)))),1)),0];return[0,e(d[2],F),h]}default:var
 L=[0,a(a(b(a(a(a(c))),1))),0],M=[0,e(d[2],L),g],o=1,k=f[1],j=M;for(;;){if(k){var
 p=k[1];if(o)var
 q=j;else
 var
 K=[0,b(b(a(a(b(c,1))),1),1),0],q=[0,e(d[2],K),j];var
-G=[0,b(a(b(a(a(c)),1)),1),0],H=r(cb(p[1]),G),I=[0,e(d[2],H),q],J=cc(d,p[2],I),o=0,k=k[2],j=J;continue}var
+G=[0,b(a(b(a(a(c)),1)),1),0],H=s(cc(p[1]),G),I=[0,e(d[2],H),q],J=cd(d,p[2],I),o=0,k=k[2],j=J;continue}var
 N=[0,a(b(a(a(a(a(c)))),1)),0];return[0,e(d[2],N),j]}}}function
 a_(a,b){var
-c=F(cc(a,b,0),0);return e(a[6],c)}function
-dO(a){return b$(function(a){var
+c=F(cd(a,b,0),0);return e(a[6],c)}function
+dO(a){return ca(function(a){var
 d=[0,bw(bt(a,b(b(b(b(c,1),1),1),1))),0];return[0,bw(aL(a,b(b(b(b(c,1),1),1),1))),d]},a)}function
-cd(a){return bu(function(b,a){return y(a[8],b)},a,f)}function
-ce(l,j){var
+ce(a){return bu(function(b,a){return y(a[8],b)},a,f)}function
+cf(l,j){var
 m=b(b(b(b(b(b(c,1),1),1),1),1),1),g=j,d=f,n=a(a(a(a(a(c)))));for(;;){if(g){var
 h=aK(d,e(l,g[1])),g=g[2],d=h;continue}var
 o=i(d,f)?f:k(dz(d),c);return aK(c,aL(k(o,n),m))}}function
@@ -1243,7 +1243,7 @@ bx(b){var
 a=b[6];if(typeof
 a==="number"&&a)return 1;return 0}function
 f$(j,h){var
-l=h[14],Q=h[10],bl=h[14],bm=ce(function(a){return dP(h)?a[4]:a[3]},bl),bn=x(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),O=h[6],bo=typeof
+l=h[14],Q=h[10],bl=h[14],bm=cf(function(a){return dP(h)?a[4]:a[3]},bl),bn=x(b(b(b(b(b(b(c,1),1),1),1),1),1),bm),O=h[6],bo=typeof
 O==="number"?O?[0,a(a(a(a(a(c)))))]:O:[0,O[1]],bp=bx(h),v=[0,h[7],bp,bo,bn],al=bx(h)?f:h[4],N=aq(l),aV=p(f,al);if(aV)var
 aW=v[3],bh=aW?p(c,aW[1]):1,ah=bh;else
 var
@@ -1266,13 +1266,13 @@ var
 ai=ah;if(ai){var
 aY=aq(Q),M=f,ag=0,K=l;for(;;){if(K){var
 d=K[1];if(v[1]){var
-a9=d[8],a6=0,V=64,s=dF(function(a){return[0,a,0]},a9,a6);a:for(;;){if(0===V)var
-W=a8(s);else{var
-a5=V-1|0;if(s){if(s[2]){var
-t=s,D=0;b:for(;;){if(t){var
+a9=d[8],a6=0,V=64,r=dF(function(a){return[0,a,0]},a9,a6);a:for(;;){if(0===V)var
+W=a8(r);else{var
+a5=V-1|0;if(r){if(r[2]){var
+t=r,D=0;b:for(;;){if(t){var
 T=t[2],aw=t[1];if(T){var
 ax=T[1],z=a7(y(aw,y(ax,f))),q=aw,o=ax,m=0;for(;;){if(0===z)var
-U=F(m,r(q,o));else{var
+U=F(m,s(q,o));else{var
 av=z-1|0;if(q){var
 B=q[1];if(o){var
 C=o[1],aF=n(C[1],B[1]),a1=0;if(aF)var
@@ -1291,17 +1291,17 @@ _=aG}if(!a1)var
 au=_;if(au){var
 z=av,o=o[2],m=[0,C,m];continue}var
 z=av,q=q[2],m=[0,B,m];continue}var
-U=F(m,r(q,o))}else
+U=F(m,s(q,o))}else
 var
-U=F(m,r(q,o))}var
+U=F(m,s(q,o))}var
 t=T[2],D=[0,U,D];continue b}}var
 az=F(D,t)}else
 var
 az=F(D,t);var
-V=a5,s=az;continue a}}var
-W=a8(s)}else
+V=a5,r=az;continue a}}var
+W=a8(r)}else
 var
-W=a8(s)}var
+W=a8(r)}var
 ab=W;break}}else
 var
 ab=d[8];var
@@ -1351,60 +1351,60 @@ aZ=1;var
 aj=aZ;break}}else
 var
 aj=ai;if(aj)var
-bi=dC(l),bj=function(a){return P(dB,a[8])},ak=dM(b_(y(l,f),bj,l),f,bi);else
+bi=dC(l),bj=function(a){return P(dB,a[8])},ak=dM(b$(y(l,f),bj,l),f,bi);else
 var
 ak=aj;var
 a0=ak?l?1:l:ak;if(a0){var
-bk=function(a){return P(dA,a[8])};return dM(b_(y(Q,f),bk,l),f,Q)}return a0}var
+bk=function(a){return P(dA,a[8])};return dM(b$(y(Q,f),bk,l),f,Q)}return a0}var
 dQ=a7(b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1));function
-cf(m,i,h,l){var
+cg(m,i,h,l){var
 c=dQ,b=l,a=0,d=0;for(;;){if(b){var
 f=b[2],g=b[1];if(0===c){var
 j=[0,e(i,F(a,0)),d],c=dQ,b=f,a=F(e(h,g),0),d=j;continue}var
 c=c-1|0,b=f,a=F(e(h,g),a);continue}var
 k=F([0,e(i,F(a,0)),d],0);return e(m[6],k)}}var
-ga=[0,b(b(a(b(a(c),1)),1),1),0],gb=[0,b(a(a(b(a(c),1))),1),ga],by=[0,a(b(b(a(b(b(c,1),1)),1),1)),gb],gc=[0,b(b(a(b(a(c),1)),1),1),0],gd=[0,b(a(a(b(a(c),1))),1),gc],az=[0,a(b(a(b(a(b(c,1)),1)),1)),gd],ge=[0,b(a(b(b(a(c),1),1)),1),0],gf=[0,a(a(b(b(a(c),1),1))),ge],bz=[0,a(b(a(b(a(b(c,1)),1)),1)),gf],gg=[0,b(b(b(a(a(c)),1),1),1),0],cg=[0,a(b(a(b(a(b(c,1)),1)),1)),gg];function
-ch(h,g,f,e,d,a){var
+ga=[0,b(b(a(b(a(c),1)),1),1),0],gb=[0,b(a(a(b(a(c),1))),1),ga],by=[0,a(b(b(a(b(b(c,1),1)),1),1)),gb],gc=[0,b(b(a(b(a(c),1)),1),1),0],gd=[0,b(a(a(b(a(c),1))),1),gc],az=[0,a(b(a(b(a(b(c,1)),1)),1)),gd],ge=[0,b(a(b(b(a(c),1),1)),1),0],gf=[0,a(a(b(b(a(c),1),1))),ge],bz=[0,a(b(a(b(a(b(c,1)),1)),1)),gf],gg=[0,b(b(b(a(a(c)),1),1),1),0],ch=[0,a(b(a(b(a(b(c,1)),1)),1)),gg];function
+ci(h,g,f,e,d,a){var
 i=dF(d,a,0),j=u(h[7],8,i);return[0,f,b(b(b(c,1),1),1),e,[0,g,0],j]}function
-ci(f,e,d,a){var
+cj(f,e,d,a){var
 g=u(f[7],8,a);return[0,d,b(b(b(c,1),1),1),az,[0,e,0],g]}function
 ab(a,i,h,g,f,d,c,b){function
 j(a){return[0,e(c,a),0]}var
-k=a7(d);return[0,i,h,g,f,cf(a,e(a[7],k),j,b)]}function
+k=a7(d);return[0,i,h,g,f,cg(a,e(a[7],k),j,b)]}function
 dR(a,h,g,f,d){function
 i(a){return P(f,a[8])}var
-j=cf(a,e(a[7],4),i,d);return[0,h,b(b(c,1),1),bz,[0,g,0],j]}function
-bA(d,b,a){return[0,b,c,cg,[0,e(d[3],a),0],a]}function
+j=cg(a,e(a[7],4),i,d);return[0,h,b(b(c,1),1),bz,[0,g,0],j]}function
+bA(d,b,a){return[0,b,c,ch,[0,e(d[3],a),0],a]}function
 gh(e,d){var
-h=y(d[10],f),g=y(d[14],f),z=d[14],n=ce(function(a){return a[3]},z),A=d[14],o=ce(function(a){return a[4]},A),B=0,C=d[14];function
+h=y(d[10],f),g=y(d[14],f),z=d[14],n=cf(function(a){return a[3]},z),A=d[14],o=cf(function(a){return a[4]},A),B=0,C=d[14];function
 D(a){return a[6]}var
 E=b(b(b(c,1),1),1),G=b(b(b(c,1),1),1),H=[0,a(a(a(a(b(a(c),1))))),0],I=[0,a(a(a(b(b(a(c),1),1)))),H],J=[0,a(a(a(a(a(b(c,1)))))),I],K=[0,a(a(a(a(b(a(c),1))))),J],L=[0,b(b(a(b(a(a(c)),1)),1),1),K],M=[0,a(a(a(a(a(b(c,1)))))),L],N=[0,b(b(a(a(b(a(c),1))),1),1),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],P=[0,a(b(a(b(a(a(c)),1)),1)),O],Q=[0,b(b(a(b(b(a(c),1),1)),1),1),P],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,a(a(b(b(a(a(c)),1),1))),R],T=[0,a(b(a(b(b(a(c),1),1)),1)),S],U=[0,ab(e,[0,b(a(b(b(a(a(c)),1),1)),1),T],G,by,[0,g,0],E,D,C),B],p=d[6];if(typeof
 p==="number")if(p)var
 l=0;else{var
-s=dP(d);if(s)var
+r=dP(d);if(r)var
 ck=0,cl=d[14],cm=function(a){return a[4]},cn=x(b(b(b(c,1),1),1),o),co=b(b(b(c,1),1),1),cp=[0,b(b(a(b(a(a(c)),1)),1),1),0],cq=[0,b(a(a(a(b(a(c),1)))),1),cp],cr=[0,a(b(a(b(a(a(c)),1)),1)),cq],cs=[0,a(a(a(a(b(a(c),1))))),cr],ct=[0,a(a(b(b(b(a(c),1),1),1))),cs],cu=[0,a(a(a(a(a(b(c,1)))))),ct],cv=[0,a(b(a(b(b(a(c),1),1)),1)),cu],cw=[0,a(a(b(b(b(a(c),1),1),1))),cv],cx=[0,a(b(b(b(b(a(c),1),1),1),1)),cw],l=[0,ab(e,[0,b(a(b(b(a(a(c)),1),1)),1),cx],co,az,[0,g,[0,o,0]],cn,cm,cl),ck];else
 var
-l=s}else
+l=r}else
 var
 cy=0,cz=d[14],cA=function(a){return a[4]},cB=b(b(b(c,1),1),1),cC=b(b(b(c,1),1),1),cD=[0,a(b(b(b(b(a(c),1),1),1),1)),0],cE=[0,a(a(b(b(a(a(c)),1),1))),cD],cF=[0,a(a(b(b(a(a(c)),1),1))),cE],cG=[0,a(b(b(a(b(a(c),1)),1),1)),cF],cH=[0,b(b(a(b(a(a(c)),1)),1),1),cG],cI=[0,b(a(a(a(b(a(c),1)))),1),cH],cJ=[0,a(b(b(b(b(a(c),1),1),1),1)),cI],cK=[0,a(b(a(a(b(a(c),1))),1)),cJ],cL=[0,a(a(a(a(a(b(c,1)))))),cK],cM=[0,a(b(a(b(b(a(c),1),1)),1)),cL],cN=[0,a(a(b(b(b(a(c),1),1),1))),cM],cO=[0,a(b(b(b(b(a(c),1),1),1),1)),cN],l=[0,ab(e,[0,b(a(b(b(a(a(c)),1),1)),1),cO],cC,az,[0,g,0],cB,cA,cz),cy];var
-V=r(l,U),W=0;if(bx(d))var
+V=s(l,U),W=0;if(bx(d))var
 X=d[14],Y=function(a){return a[4]},Z=b(b(b(c,1),1),1),_=b(b(b(c,1),1),1),$=[0,a(b(b(b(b(a(c),1),1),1),1)),0],aa=[0,a(a(b(b(a(a(c)),1),1))),$],ac=[0,a(a(b(b(a(a(c)),1),1))),aa],ad=[0,a(b(b(a(b(a(c),1)),1),1)),ac],ae=[0,b(b(a(b(a(a(c)),1)),1),1),ad],af=[0,b(a(a(a(b(a(c),1)))),1),ae],ag=[0,a(b(b(b(b(a(c),1),1),1),1)),af],ah=[0,a(b(a(a(b(a(c),1))),1)),ag],ai=[0,a(a(a(a(a(b(c,1)))))),ah],aj=[0,a(a(b(b(a(a(c)),1),1))),ai],ak=[0,b(a(a(a(b(a(c),1)))),1),aj],al=[0,a(b(b(b(b(a(c),1),1),1),1)),ak],am=[0,b(b(a(a(b(a(c),1))),1),1),al],q=ab(e,[0,b(b(b(b(a(a(c)),1),1),1),1),am],_,az,[0,g,0],Z,Y,X);else
 var
-b$=d[14],ca=function(a){return a[3]},cb=x(b(b(b(c,1),1),1),n),cc=b(b(b(c,1),1),1),cd=[0,a(a(b(b(a(a(c)),1),1))),0],cf=[0,b(a(a(a(b(a(c),1)))),1),cd],cg=[0,a(b(b(b(b(a(c),1),1),1),1)),cf],cj=[0,b(b(a(a(b(a(c),1))),1),1),cg],q=ab(e,[0,b(b(b(b(a(a(c)),1),1),1),1),cj],cc,az,[0,g,[0,n,0]],cb,ca,b$);var
+b$=d[14],ca=function(a){return a[3]},cb=x(b(b(b(c,1),1),1),n),cc=b(b(b(c,1),1),1),cd=[0,a(a(b(b(a(a(c)),1),1))),0],ce=[0,b(a(a(a(b(a(c),1)))),1),cd],cg=[0,a(b(b(b(b(a(c),1),1),1),1)),ce],ch=[0,b(b(a(a(b(a(c),1))),1),1),cg],q=ab(e,[0,b(b(b(b(a(a(c)),1),1),1),1),ch],cc,az,[0,g,[0,n,0]],cb,ca,b$);var
 j=f,i=d[14],m=0,an=[0,q,W];for(;;){if(i){var
 v=i[2],t=[0,j,m],j=y(i[1][8],j),i=v,m=t;continue}var
-w=F([0,j,m],0),ao=u(e[7],8,w),ap=[0,k(g,c),0],aq=b(b(b(c,1),1),1),ar=[0,b(b(a(b(a(a(c)),1)),1),1),0],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,b(b(a(b(a(a(c)),1)),1),1),at],av=[0,a(a(b(b(a(a(c)),1),1))),au],aw=[0,a(a(a(a(a(b(c,1)))))),av],ax=[0,a(b(a(b(b(a(c),1),1)),1)),aw],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],aA=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aB=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aA],aq,az,ap,ao],an],aC=d[14],aD=function(a){return a[5]},aE=b(b(b(c,1),1),1),aF=b(b(b(c,1),1),1),aG=[0,a(a(a(a(b(a(c),1))))),0],aH=[0,a(a(a(b(b(a(c),1),1)))),aG],aI=[0,a(a(a(a(a(b(c,1)))))),aH],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(b(b(a(a(c)),1),1))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,ab(e,[0,a(a(b(b(b(a(c),1),1),1))),aO],aF,by,[0,g,0],aE,aD,aC),aB],aQ=d[10],aR=function(a){return a[4]},aS=[0,b(b(a(b(a(a(c)),1)),1),1),0],aT=[0,b(b(b(a(b(a(c),1)),1),1),1),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,a(b(a(b(b(a(c),1),1)),1)),aV],aX=[0,a(a(a(b(a(a(c)),1)))),aW],aY=[0,a(a(a(a(a(b(c,1)))))),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,ch(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],az,aR,aQ),aP],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,ci(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,ci(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bz=[0,a(a(b(b(a(a(c)),1),1))),bw],bA=[0,b(b(b(b(a(a(c)),1),1),1),1),bz],bB=[0,a(b(a(b(b(a(c),1),1)),1)),bA],bC=[0,a(a(a(a(a(b(c,1)))))),bB],bD=[0,b(b(a(a(b(a(c),1))),1),1),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,a(b(b(b(b(a(c),1),1),1),1)),bE],bG=[0,ci(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bF],bs),br],bH=d[10],bI=function(a){return a[2]},bJ=[0,a(a(a(b(a(a(c)),1)))),0],bK=[0,a(a(a(a(b(a(c),1))))),bJ],bL=[0,b(b(a(a(b(a(c),1))),1),1),bK],bM=[0,a(a(a(a(a(b(c,1)))))),bL],bN=[0,b(b(a(b(a(a(c)),1)),1),1),bM],bO=[0,a(a(b(b(a(a(c)),1),1))),bN],bP=[0,a(a(a(a(b(a(c),1))))),bO],bQ=[0,a(a(b(b(b(a(c),1),1),1))),bP],bR=[0,a(a(a(a(a(b(c,1)))))),bQ],bS=[0,b(b(a(a(b(a(c),1))),1),1),bR],bT=[0,b(b(a(a(b(a(c),1))),1),1),bS],bU=[0,a(b(b(b(b(a(c),1),1),1),1)),bT],bV=[0,ch(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bU],by,bI,bH),bG],bW=d[10],bX=function(a){return a[3]},bY=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bZ=[0,a(a(a(b(b(a(c),1),1)))),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],b1=[0,b(b(b(a(b(a(c),1)),1),1),1),b0],b2=[0,a(a(a(a(a(b(c,1)))))),b1],b3=[0,b(b(a(b(a(a(c)),1)),1),1),b2],b4=[0,a(a(b(b(a(a(c)),1),1))),b3],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,a(a(b(b(b(a(c),1),1),1))),b5],b7=[0,a(a(a(a(a(b(c,1)))))),b6],b8=[0,b(b(a(a(b(a(c),1))),1),1),b7],b9=[0,b(b(a(a(b(a(c),1))),1),1),b8],b_=[0,a(b(b(b(b(a(c),1),1),1),1)),b9];return r([0,ch(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b_],by,bX,bW),bV],V)}}function
+w=F([0,j,m],0),ao=u(e[7],8,w),ap=[0,k(g,c),0],aq=b(b(b(c,1),1),1),ar=[0,b(b(a(b(a(a(c)),1)),1),1),0],as=[0,b(a(b(b(a(a(c)),1),1)),1),ar],at=[0,a(b(b(b(b(a(c),1),1),1),1)),as],au=[0,b(b(a(b(a(a(c)),1)),1),1),at],av=[0,a(a(b(b(a(a(c)),1),1))),au],aw=[0,a(a(a(a(a(b(c,1)))))),av],ax=[0,a(b(a(b(b(a(c),1),1)),1)),aw],ay=[0,a(a(a(b(b(a(c),1),1)))),ax],aA=[0,b(b(a(b(b(a(c),1),1)),1),1),ay],aB=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),aA],aq,az,ap,ao],an],aC=d[14],aD=function(a){return a[5]},aE=b(b(b(c,1),1),1),aF=b(b(b(c,1),1),1),aG=[0,a(a(a(a(b(a(c),1))))),0],aH=[0,a(a(a(b(b(a(c),1),1)))),aG],aI=[0,a(a(a(a(a(b(c,1)))))),aH],aJ=[0,a(a(a(a(b(a(c),1))))),aI],aK=[0,b(b(a(b(a(a(c)),1)),1),1),aJ],aL=[0,a(a(a(a(a(b(c,1)))))),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),aL],aN=[0,a(a(b(b(a(a(c)),1),1))),aM],aO=[0,a(a(a(a(b(a(c),1))))),aN],aP=[0,ab(e,[0,a(a(b(b(b(a(c),1),1),1))),aO],aF,by,[0,g,0],aE,aD,aC),aB],aQ=d[10],aR=function(a){return a[4]},aS=[0,b(b(a(b(a(a(c)),1)),1),1),0],aT=[0,b(b(b(a(b(a(c),1)),1),1),1),aS],aU=[0,a(a(a(b(b(a(c),1),1)))),aT],aV=[0,a(b(b(a(b(a(c),1)),1),1)),aU],aW=[0,a(b(a(b(b(a(c),1),1)),1)),aV],aX=[0,a(a(a(b(a(a(c)),1)))),aW],aY=[0,a(a(a(a(a(b(c,1)))))),aX],aZ=[0,b(b(a(a(b(a(c),1))),1),1),aY],a0=[0,b(b(a(a(b(a(c),1))),1),1),aZ],a1=[0,a(b(b(b(b(a(c),1),1),1),1)),a0],a2=[0,ci(e,h,[0,a(a(b(b(b(a(c),1),1),1))),a1],az,aR,aQ),aP],a3=d[11],a4=[0,a(b(a(b(b(a(c),1),1)),1)),0],a5=[0,a(a(b(b(b(a(c),1),1),1))),a4],a6=[0,a(b(b(a(b(a(c),1)),1),1)),a5],a7=[0,b(a(b(b(a(a(c)),1),1)),1),a6],a8=[0,b(b(b(b(a(a(c)),1),1),1),1),a7],a9=[0,a(a(a(a(a(b(c,1)))))),a8],a_=[0,b(b(a(a(b(a(c),1))),1),1),a9],a$=[0,b(b(a(a(b(a(c),1))),1),1),a_],ba=[0,a(b(b(b(b(a(c),1),1),1),1)),a$],bb=[0,cj(e,h,[0,a(a(b(b(b(a(c),1),1),1))),ba],a3),a2],bc=d[12],bd=[0,a(a(b(b(a(a(c)),1),1))),0],be=[0,a(b(a(a(b(a(c),1))),1)),bd],bf=[0,a(a(a(a(a(b(c,1)))))),be],bg=[0,a(b(b(a(a(a(c))),1),1)),bf],bh=[0,a(a(b(b(b(a(c),1),1),1))),bg],bi=[0,b(a(a(a(b(a(c),1)))),1),bh],bj=[0,a(b(a(b(b(a(c),1),1)),1)),bi],bk=[0,b(b(a(b(a(a(c)),1)),1),1),bj],bl=[0,a(b(b(b(b(a(c),1),1),1),1)),bk],bm=[0,b(b(a(a(b(a(c),1))),1),1),bl],bn=[0,a(a(a(a(a(b(c,1)))))),bm],bo=[0,b(b(a(a(b(a(c),1))),1),1),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(b(b(b(b(a(c),1),1),1),1)),bp],br=[0,cj(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bq],bc),bb],bs=d[13],bt=[0,b(a(a(a(b(a(c),1)))),1),0],bu=[0,a(a(a(a(b(a(c),1))))),bt],bv=[0,b(b(a(a(b(a(c),1))),1),1),bu],bw=[0,a(b(b(a(b(a(c),1)),1),1)),bv],bz=[0,a(a(b(b(a(a(c)),1),1))),bw],bA=[0,b(b(b(b(a(a(c)),1),1),1),1),bz],bB=[0,a(b(a(b(b(a(c),1),1)),1)),bA],bC=[0,a(a(a(a(a(b(c,1)))))),bB],bD=[0,b(b(a(a(b(a(c),1))),1),1),bC],bE=[0,b(b(a(a(b(a(c),1))),1),1),bD],bF=[0,a(b(b(b(b(a(c),1),1),1),1)),bE],bG=[0,cj(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bF],bs),br],bH=d[10],bI=function(a){return a[2]},bJ=[0,a(a(a(b(a(a(c)),1)))),0],bK=[0,a(a(a(a(b(a(c),1))))),bJ],bL=[0,b(b(a(a(b(a(c),1))),1),1),bK],bM=[0,a(a(a(a(a(b(c,1)))))),bL],bN=[0,b(b(a(b(a(a(c)),1)),1),1),bM],bO=[0,a(a(b(b(a(a(c)),1),1))),bN],bP=[0,a(a(a(a(b(a(c),1))))),bO],bQ=[0,a(a(b(b(b(a(c),1),1),1))),bP],bR=[0,a(a(a(a(a(b(c,1)))))),bQ],bS=[0,b(b(a(a(b(a(c),1))),1),1),bR],bT=[0,b(b(a(a(b(a(c),1))),1),1),bS],bU=[0,a(b(b(b(b(a(c),1),1),1),1)),bT],bV=[0,ci(e,h,[0,a(a(b(b(b(a(c),1),1),1))),bU],by,bI,bH),bG],bW=d[10],bX=function(a){return a[3]},bY=[0,b(b(b(a(b(a(c),1)),1),1),1),0],bZ=[0,a(a(a(b(b(a(c),1),1)))),bY],b0=[0,a(b(b(a(b(a(c),1)),1),1)),bZ],b1=[0,b(b(b(a(b(a(c),1)),1),1),1),b0],b2=[0,a(a(a(a(a(b(c,1)))))),b1],b3=[0,b(b(a(b(a(a(c)),1)),1),1),b2],b4=[0,a(a(b(b(a(a(c)),1),1))),b3],b5=[0,a(a(a(a(b(a(c),1))))),b4],b6=[0,a(a(b(b(b(a(c),1),1),1))),b5],b7=[0,a(a(a(a(a(b(c,1)))))),b6],b8=[0,b(b(a(a(b(a(c),1))),1),1),b7],b9=[0,b(b(a(a(b(a(c),1))),1),1),b8],b_=[0,a(b(b(b(b(a(c),1),1),1),1)),b9];return s([0,ci(e,h,[0,a(a(b(b(b(a(c),1),1),1))),b_],by,bX,bW),bV],V)}}function
 gi(e,d){var
-g=y(d[14],f),j=cd(d[14]),k=0,l=d[14];function
+g=y(d[14],f),j=ce(d[14]),k=0,l=d[14];function
 m(a){return a[2]}var
-n=b(b(c,1),1),o=b(b(c,1),1),p=[0,a(a(b(a(b(a(c),1)),1))),0],q=[0,b(a(a(a(b(a(c),1)))),1),p],s=[0,a(b(b(b(b(a(c),1),1),1),1)),q],t=[0,ab(e,[0,b(a(b(b(a(a(c)),1),1)),1),s],o,bz,[0,g,0],n,m,l),k],h=d[6];if(typeof
+n=b(b(c,1),1),o=b(b(c,1),1),p=[0,a(a(b(a(b(a(c),1)),1))),0],q=[0,b(a(a(a(b(a(c),1)))),1),p],r=[0,a(b(b(b(b(a(c),1),1),1),1)),q],t=[0,ab(e,[0,b(a(b(b(a(a(c)),1),1)),1),r],o,bz,[0,g,0],n,m,l),k],h=d[6];if(typeof
 h==="number")if(h)var
 u=0,v=d[14],w=function(a){return a[9]},x=b(b(c,1),1),z=b(b(c,1),1),A=[0,b(b(a(b(a(a(c)),1)),1),1),0],B=[0,b(a(a(a(b(a(c),1)))),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(a(a(a(b(a(c),1)))),1),C],E=[0,a(a(a(a(b(a(c),1))))),D],F=[0,b(b(b(b(a(a(c)),1),1),1),1),E],G=[0,b(b(b(a(a(a(c))),1),1),1),F],H=[0,a(b(a(b(b(a(c),1),1)),1)),G],I=[0,a(a(a(a(a(b(c,1)))))),H],J=[0,a(a(b(b(a(a(c)),1),1))),I],K=[0,b(a(a(a(b(a(c),1)))),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],M=[0,b(b(a(a(b(a(c),1))),1),1),L],i=[0,ab(e,[0,b(b(b(b(a(a(c)),1),1),1),1),M],z,bz,[0,g,0],x,w,v),u];else
 var
 i=h;else
 var
 ai=0,aj=d[14],ak=function(a){return a[9]},al=b(b(c,1),1),am=b(b(c,1),1),an=[0,b(b(a(b(a(a(c)),1)),1),1),0],ao=[0,b(a(a(a(b(a(c),1)))),1),an],ap=[0,a(b(a(b(b(a(c),1),1)),1)),ao],aq=[0,b(a(a(a(b(a(c),1)))),1),ap],ar=[0,a(a(a(a(b(a(c),1))))),aq],as=[0,b(b(b(b(a(a(c)),1),1),1),1),ar],at=[0,b(b(b(a(a(a(c))),1),1),1),as],au=[0,a(b(a(b(b(a(c),1),1)),1)),at],av=[0,a(a(a(a(a(b(c,1)))))),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(b(b(b(a(c),1),1),1))),aw],ay=[0,a(b(b(b(b(a(c),1),1),1),1)),ax],i=[0,ab(e,[0,b(a(b(b(a(a(c)),1),1)),1),ay],am,bz,[0,g,0],al,ak,aj),ai];var
-N=r(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,dR(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,dB,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ac=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ad=[0,a(a(b(b(b(a(c),1),1),1))),ac],ae=[0,a(a(a(a(a(b(c,1)))))),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,a(a(a(b(b(a(c),1),1)))),af],ah=[0,b(b(a(b(b(a(c),1),1)),1),1),ag];return r([0,dR(e,[0,a(b(a(b(b(a(c),1),1)),1)),ah],j,dA,_),Z],N)}function
+N=s(i,t),O=d[14],P=[0,b(b(a(b(a(a(c)),1)),1),1),0],Q=[0,a(b(a(b(b(a(c),1),1)),1)),P],R=[0,a(a(a(b(b(a(c),1),1)))),Q],S=[0,b(a(b(b(a(a(c)),1),1)),1),R],T=[0,a(b(b(b(b(a(c),1),1),1),1)),S],U=[0,b(b(a(b(a(a(c)),1)),1),1),T],V=[0,a(a(a(a(a(b(c,1)))))),U],W=[0,a(b(a(b(b(a(c),1),1)),1)),V],X=[0,a(a(a(b(b(a(c),1),1)))),W],Y=[0,b(b(a(b(b(a(c),1),1)),1),1),X],Z=[0,dR(e,[0,a(b(a(b(b(a(c),1),1)),1)),Y],j,dB,O),0],_=d[14],$=[0,b(b(a(a(b(a(c),1))),1),1),0],aa=[0,b(b(a(a(b(a(c),1))),1),1),$],ac=[0,a(b(b(b(b(a(c),1),1),1),1)),aa],ad=[0,a(a(b(b(b(a(c),1),1),1))),ac],ae=[0,a(a(a(a(a(b(c,1)))))),ad],af=[0,a(b(a(b(b(a(c),1),1)),1)),ae],ag=[0,a(a(a(b(b(a(c),1),1)))),af],ah=[0,b(b(a(b(b(a(c),1),1)),1),1),ag];return s([0,dR(e,[0,a(b(a(b(b(a(c),1),1)),1)),ah],j,dA,_),Z],N)}function
 dS(d,c){if(c){var
 l=c[1],b=d[1],a=l[1];for(;;){if(b){var
 f=0;if(a){var
@@ -1428,21 +1428,21 @@ f=d[9];if(f)var
 l=[0,b(b(a(b(b(a(c),1),1)),1),1),0],m=[0,a(b(a(b(b(a(c),1),1)),1)),l],n=[0,b(b(b(a(a(a(c))),1),1),1),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],p=[0,b(b(a(a(b(a(c),1))),1),1),o],q=[0,a(b(a(b(b(a(c),1),1)),1)),p],g=[0,[0,b(a(b(b(a(a(c)),1),1)),1),q],0];else
 var
 g=f;var
-s=r(g,e),h=d[7];if(h)var
+r=s(g,e),h=d[7];if(h)var
 t=[0,a(a(b(b(b(a(c),1),1),1))),0],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],v=[0,b(b(a(b(a(a(c)),1)),1),1),u],w=[0,a(a(b(b(a(a(c)),1),1))),v],x=[0,a(b(b(a(b(a(c),1)),1),1)),w],y=[0,b(a(a(a(b(a(c),1)))),1),x],z=[0,a(b(b(a(b(a(c),1)),1),1)),y],A=[0,a(b(a(a(b(a(c),1))),1)),z],B=[0,b(a(b(b(a(a(c)),1),1)),1),A],C=[0,a(b(a(b(b(a(c),1),1)),1)),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=[0,a(b(a(b(b(a(c),1),1)),1)),D],F=[0,b(b(a(b(b(a(c),1),1)),1),1),E],G=[0,b(a(a(a(b(a(c),1)))),1),F],H=[0,a(a(a(a(b(a(c),1))))),G],i=[0,[0,b(a(a(a(b(a(c),1)))),1),H],0];else
 var
 i=h;var
-I=r(i,s),j=bx(d);if(j)var
+I=s(i,r),j=bx(d);if(j)var
 J=[0,a(b(a(b(b(a(c),1),1)),1)),0],K=[0,b(b(a(b(a(a(c)),1)),1),1),J],L=[0,a(b(b(b(b(a(c),1),1),1),1)),K],k=[0,[0,a(a(a(b(b(a(c),1),1)))),L],0];else
 var
-k=j;return r(k,I)}function
+k=j;return s(k,I)}function
 gj(g,d){var
 h=[0,d[5]],i=[0,b(b(a(b(a(a(c)),1)),1),1),0],j=[0,b(b(a(a(b(a(c),1))),1),1),i],k=[0,a(b(b(a(b(a(c),1)),1),1)),j],l=[0,[0,[0,b(b(a(b(a(a(c)),1)),1),1),k],h],0],e=d[6];if(typeof
 e==="number")var
 f=0;else
 var
 G=[0,e[1]],H=[0,a(a(b(b(a(a(c)),1),1))),0],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,b(a(a(a(b(a(c),1)))),1),I],K=[0,a(b(a(b(a(a(c)),1)),1)),J],L=[0,a(a(a(a(b(a(c),1))))),K],M=[0,a(a(b(b(b(a(c),1),1),1))),L],N=[0,a(a(a(a(a(b(c,1)))))),M],O=[0,b(b(a(b(b(a(c),1),1)),1),1),N],P=[0,b(a(a(a(b(a(c),1)))),1),O],Q=[0,a(b(a(b(a(a(c)),1)),1)),P],R=[0,a(a(a(a(b(a(c),1))))),Q],f=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),R],G],0];var
-m=r(f,l),n=[0,d[4]],o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],q=[0,a(b(b(a(b(a(c),1)),1),1)),p],s=[0,b(a(b(b(b(a(c),1),1),1)),1),q],t=[0,a(a(a(a(a(b(c,1)))))),s],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=aM(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,r([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
+m=s(f,l),n=[0,d[4]],o=[0,a(a(b(b(a(a(c)),1),1))),0],p=[0,b(b(a(b(a(a(c)),1)),1),1),o],q=[0,a(b(b(a(b(a(c),1)),1),1)),p],r=[0,b(a(b(b(b(a(c),1),1),1)),1),q],t=[0,a(a(a(a(a(b(c,1)))))),r],u=[0,b(a(a(a(b(a(c),1)))),1),t],v=[0,a(a(a(a(b(a(c),1))))),u],w=[0,a(b(b(a(b(a(c),1)),1),1)),v],x=[0,b(b(a(b(a(a(c)),1)),1),1),w],y=[0,a(a(b(b(b(a(c),1),1),1))),x],z=[0,a(b(b(b(b(a(c),1),1),1),1)),y],A=[0,b(a(b(b(a(a(c)),1),1)),1),z],B=[0,[0,[0,b(a(a(b(b(a(c),1),1))),1),A],n],0],C=aM(g,d[3]),D=[0,a(b(b(b(b(a(c),1),1),1),1)),0],E=[0,b(b(a(b(a(a(c)),1)),1),1),D],F=[0,a(b(a(b(b(a(c),1),1)),1)),E];return[4,s([0,[0,[0,b(a(b(b(b(a(c),1),1),1)),1),F],C],B],m)]}function
 gk(g,d,z){var
 m=dU(d),A=m?1:m,B=[0,y(d[14],f)],C=[0,a(a(b(b(a(a(c)),1),1))),0],D=[0,a(b(a(b(b(a(c),1),1)),1)),C],F=[0,b(b(a(b(a(a(c)),1)),1),1),D],G=[0,a(b(b(b(b(a(c),1),1),1),1)),F],H=[0,b(b(a(b(a(a(c)),1)),1),1),G],I=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),H],B],0],J=[0,b(a(b(b(a(c),1),1)),1),0],K=[0,a(a(a(a(b(c,1))))),J],M=[0,b(b(a(b(a(a(c)),1)),1),1),K],N=[0,a(a(b(b(b(a(c),1),1),1))),M],O=[0,a(b(b(b(b(a(c),1),1),1),1)),N],Q=[0,b(a(a(b(b(a(c),1),1))),1),O],R=[0,a(b(b(a(b(a(c),1)),1),1)),Q],S=[0,b(b(a(b(a(a(c)),1)),1),1),R],T=[0,b(a(b(b(a(a(c)),1),1)),1),S],U=[0,a(b(b(b(b(a(c),1),1),1),1)),T],V=[0,b(a(a(a(b(c,1)))),1),U],W=[0,a(a(b(b(b(a(c),1),1),1))),V],X=[0,a(a(b(b(b(a(c),1),1),1))),W],Y=[1,[0,b(b(a(b(a(a(c)),1)),1),1),X]],Z=[0,a(b(b(b(b(a(c),1),1),1),1)),0],_=[0,a(b(a(a(b(a(c),1))),1)),Z],$=[0,a(b(a(b(b(a(c),1),1)),1)),_],aa=[0,b(b(b(a(b(a(c),1)),1),1),1),$],ab=[0,a(a(b(b(b(a(c),1),1),1))),aa],ac=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),ab],Y],I],i=d[14],ad=0;for(;;){if(i){var
 l=i[2];if(l){var
@@ -1454,16 +1454,16 @@ ae=[1,dO(o)],af=[0,b(b(a(b(a(a(c)),1)),1),1),0],ag=[0,a(a(a(a(b(a(c),1))))),af],
 aj=0,ak=j[1],al=[3,P(function(a){return[0,a]},ak)],am=[0,b(b(a(b(b(a(c),1),1)),1),1),0],an=[0,a(b(a(b(b(a(c),1),1)),1)),am],ao=[0,b(b(b(a(a(a(c))),1),1),1),an],ap=[0,a(b(b(b(b(a(c),1),1),1),1)),ao],aq=[0,b(b(a(a(b(a(c),1))),1),1),ap],ar=[0,a(b(a(b(b(a(c),1),1)),1)),aq],p=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),ar],al],aj];else
 var
 p=j;var
-as=r(p,ai),at=gj(g,d),au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(a(a(a(b(a(c),1)))),1),au],aw=[0,a(a(a(a(b(a(c),1))))),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(b(a(b(a(a(c)),1)),1),1),ax],az=[0,b(b(b(b(a(a(c)),1),1),1),1),ay],aA=[0,[0,[0,a(a(a(a(b(a(c),1))))),az],at],0],aB=[0,b(a(a(a(b(a(c),1)))),1),0],aC=[0,a(a(a(a(b(a(c),1))))),aB],aD=[0,a(b(b(a(b(a(c),1)),1),1)),aC],aE=[0,a(a(b(b(a(a(c)),1),1))),aD],aF=[0,b(a(b(b(a(a(c)),1),1)),1),aE],aG=[0,a(b(a(b(b(a(c),1),1)),1)),aF],aH=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aG],[0,c]],0],aI=aM(g,d[2]),aJ=[0,b(a(a(a(b(a(c),1)))),1),0],aL=[0,a(a(a(a(b(a(c),1))))),aJ],aN=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aO=[0,a(a(b(b(a(a(c)),1),1))),aN],aP=[0,b(a(b(b(a(a(c)),1),1)),1),aO],aQ=[0,a(b(a(b(b(a(c),1),1)),1)),aP],aR=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aQ],aI],0],aS=d[8],aT=[3,P(function(a){return aM(g,a)},aS)],aU=[0,a(a(b(b(a(a(c)),1),1))),0],aV=[0,b(b(a(b(a(a(c)),1)),1),1),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,a(b(a(a(b(a(c),1))),1)),aW],aY=[0,a(b(b(a(b(a(c),1)),1),1)),aX],aZ=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aY],aT],aR],a0=aM(g,d[1]),a1=[0,b(a(b(b(a(a(c)),1),1)),1),0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,a(b(a(a(b(a(c),1))),1)),a2],a4=[0,a(b(a(a(b(a(c),1))),1)),a3],a5=[0,a(b(b(b(b(a(c),1),1),1),1)),a4],a6=[0,b(a(b(b(a(a(c)),1),1)),1),a5],a7=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a6],a0],aZ]],a8=[0,b(b(a(b(a(a(c)),1)),1),1),0],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(a(a(a(b(a(c),1))))),a9],a$=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),a_],a7],aH],ba=[0,b(a(a(b(b(a(c),1),1))),1),0],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bc=[0,a(b(a(b(b(a(c),1),1)),1)),bb],bd=[0,b(b(a(a(b(a(c),1))),1),1),bc],be=[0,b(a(a(a(b(c,1)))),1),bd],bf=[0,a(a(b(b(b(a(c),1),1),1))),be],bg=[0,a(a(b(b(b(a(c),1),1),1))),bf],bh=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bg]],bi=[0,a(b(a(b(b(a(c),1),1)),1)),0],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bk],bh],a$]],bm=[0,a(b(b(a(a(a(c))),1),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,a(b(b(a(b(a(c),1)),1),1)),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(a(a(a(b(a(c),1))))),bp],br=[0,b(b(b(b(a(a(c)),1),1),1),1),bq],bs=[0,a(a(a(a(a(b(c,1)))))),br],bt=[0,b(a(a(b(b(a(c),1),1))),1),bs],bv=[0,a(b(b(b(b(a(c),1),1),1),1)),bt],bw=[0,a(b(a(b(b(a(c),1),1)),1)),bv],bx=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bw],bl],aA],by=aM(g,d[2]),bz=[0,b(a(a(a(b(a(c),1)))),1),0],bA=[0,a(a(a(a(b(a(c),1))))),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,a(a(b(b(a(a(c)),1),1))),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(b(a(b(b(a(c),1),1)),1)),bD],bF=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bE],by],0],bG=aM(g,d[1]),bH=[0,a(b(a(b(b(a(c),1),1)),1)),0],bI=[0,a(b(a(a(b(a(c),1))),1)),bH],bJ=[0,a(b(b(b(b(a(c),1),1),1),1)),bI],bK=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bJ],bG],bF]],bL=[0,b(a(b(b(a(a(c)),1),1)),1),0],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(a(a(b(a(c),1))),1)),bN],bP=[0,a(b(b(b(b(a(c),1),1),1),1)),bO],bQ=[0,b(a(b(b(a(a(c)),1),1)),1),bP],bR=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bQ],bK],bx],bS=[0,cd(d[14])],bT=[0,a(a(b(b(a(a(c)),1),1))),0],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],bV=[0,a(a(a(b(b(a(c),1),1)))),bU],bW=[0,b(b(a(b(b(a(c),1),1)),1),1),bV],bX=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),bW],bS],bR],bY=dU(d),bZ=[3,P(function(a){return[1,a]},bY)],b0=[0,b(b(a(a(b(a(c),1))),1),1),0],b1=[0,a(b(b(b(b(a(c),1),1),1),1)),b0],b2=[0,a(a(b(b(b(a(c),1),1),1))),b1],b3=[0,a(b(b(a(b(a(c),1)),1),1)),b2],b4=[0,b(b(a(b(a(a(c)),1)),1),1),b3],b5=[0,a(b(b(a(b(a(c),1)),1),1)),b4],b6=[0,b(a(b(b(a(a(c)),1),1)),1),b5],b7=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),b6],bZ],bX];if(A)var
+as=s(p,ai),at=gj(g,d),au=[0,a(a(b(b(a(a(c)),1),1))),0],av=[0,b(a(a(a(b(a(c),1)))),1),au],aw=[0,a(a(a(a(b(a(c),1))))),av],ax=[0,a(b(b(a(b(a(c),1)),1),1)),aw],ay=[0,b(b(a(b(a(a(c)),1)),1),1),ax],az=[0,b(b(b(b(a(a(c)),1),1),1),1),ay],aA=[0,[0,[0,a(a(a(a(b(a(c),1))))),az],at],0],aB=[0,b(a(a(a(b(a(c),1)))),1),0],aC=[0,a(a(a(a(b(a(c),1))))),aB],aD=[0,a(b(b(a(b(a(c),1)),1),1)),aC],aE=[0,a(a(b(b(a(a(c)),1),1))),aD],aF=[0,b(a(b(b(a(a(c)),1),1)),1),aE],aG=[0,a(b(a(b(b(a(c),1),1)),1)),aF],aH=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aG],[0,c]],0],aI=aM(g,d[2]),aJ=[0,b(a(a(a(b(a(c),1)))),1),0],aL=[0,a(a(a(a(b(a(c),1))))),aJ],aN=[0,a(b(b(a(b(a(c),1)),1),1)),aL],aO=[0,a(a(b(b(a(a(c)),1),1))),aN],aP=[0,b(a(b(b(a(a(c)),1),1)),1),aO],aQ=[0,a(b(a(b(b(a(c),1),1)),1)),aP],aR=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),aQ],aI],0],aS=d[8],aT=[3,P(function(a){return aM(g,a)},aS)],aU=[0,a(a(b(b(a(a(c)),1),1))),0],aV=[0,b(b(a(b(a(a(c)),1)),1),1),aU],aW=[0,a(b(b(a(b(a(c),1)),1),1)),aV],aX=[0,a(b(a(a(b(a(c),1))),1)),aW],aY=[0,a(b(b(a(b(a(c),1)),1),1)),aX],aZ=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),aY],aT],aR],a0=aM(g,d[1]),a1=[0,b(a(b(b(a(a(c)),1),1)),1),0],a2=[0,a(b(b(b(b(a(c),1),1),1),1)),a1],a3=[0,a(b(a(a(b(a(c),1))),1)),a2],a4=[0,a(b(a(a(b(a(c),1))),1)),a3],a5=[0,a(b(b(b(b(a(c),1),1),1),1)),a4],a6=[0,b(a(b(b(a(a(c)),1),1)),1),a5],a7=[4,[0,[0,[0,a(a(a(b(b(a(c),1),1)))),a6],a0],aZ]],a8=[0,b(b(a(b(a(a(c)),1)),1),1),0],a9=[0,a(a(a(a(b(a(c),1))))),a8],a_=[0,a(a(a(a(b(a(c),1))))),a9],a$=[0,[0,[0,b(a(b(b(a(a(c)),1),1)),1),a_],a7],aH],ba=[0,b(a(a(b(b(a(c),1),1))),1),0],bb=[0,a(b(b(b(b(a(c),1),1),1),1)),ba],bc=[0,a(b(a(b(b(a(c),1),1)),1)),bb],bd=[0,b(b(a(a(b(a(c),1))),1),1),bc],be=[0,b(a(a(a(b(c,1)))),1),bd],bf=[0,a(a(b(b(b(a(c),1),1),1))),be],bg=[0,a(a(b(b(b(a(c),1),1),1))),bf],bh=[1,[0,b(b(a(b(a(a(c)),1)),1),1),bg]],bi=[0,a(b(a(b(b(a(c),1),1)),1)),0],bj=[0,a(b(a(a(b(a(c),1))),1)),bi],bk=[0,a(b(b(b(b(a(c),1),1),1),1)),bj],bl=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bk],bh],a$]],bm=[0,a(b(b(a(a(a(c))),1),1)),0],bn=[0,a(a(b(b(b(a(c),1),1),1))),bm],bo=[0,a(b(b(a(b(a(c),1)),1),1)),bn],bp=[0,b(b(a(a(b(a(c),1))),1),1),bo],bq=[0,a(a(a(a(b(a(c),1))))),bp],br=[0,b(b(b(b(a(a(c)),1),1),1),1),bq],bs=[0,a(a(a(a(a(b(c,1)))))),br],bt=[0,b(a(a(b(b(a(c),1),1))),1),bs],bv=[0,a(b(b(b(b(a(c),1),1),1),1)),bt],bw=[0,a(b(a(b(b(a(c),1),1)),1)),bv],bx=[0,[0,[0,b(b(a(a(b(a(c),1))),1),1),bw],bl],aA],by=aM(g,d[2]),bz=[0,b(a(a(a(b(a(c),1)))),1),0],bA=[0,a(a(a(a(b(a(c),1))))),bz],bB=[0,a(b(b(a(b(a(c),1)),1),1)),bA],bC=[0,a(a(b(b(a(a(c)),1),1))),bB],bD=[0,b(a(b(b(a(a(c)),1),1)),1),bC],bE=[0,a(b(a(b(b(a(c),1),1)),1)),bD],bF=[0,[0,[0,b(a(a(b(a(a(c)),1))),1),bE],by],0],bG=aM(g,d[1]),bH=[0,a(b(a(b(b(a(c),1),1)),1)),0],bI=[0,a(b(a(a(b(a(c),1))),1)),bH],bJ=[0,a(b(b(b(b(a(c),1),1),1),1)),bI],bK=[4,[0,[0,[0,b(a(a(a(b(a(c),1)))),1),bJ],bG],bF]],bL=[0,b(a(b(b(a(a(c)),1),1)),1),0],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a(b(a(a(b(a(c),1))),1)),bM],bO=[0,a(b(a(a(b(a(c),1))),1)),bN],bP=[0,a(b(b(b(b(a(c),1),1),1),1)),bO],bQ=[0,b(a(b(b(a(a(c)),1),1)),1),bP],bR=[0,[0,[0,a(a(a(b(b(a(c),1),1)))),bQ],bK],bx],bS=[0,ce(d[14])],bT=[0,a(a(b(b(a(a(c)),1),1))),0],bU=[0,a(b(a(b(b(a(c),1),1)),1)),bT],bV=[0,a(a(a(b(b(a(c),1),1)))),bU],bW=[0,b(b(a(b(b(a(c),1),1)),1),1),bV],bX=[0,[0,[0,a(b(a(b(b(a(c),1),1)),1)),bW],bS],bR],bY=dU(d),bZ=[3,P(function(a){return[1,a]},bY)],b0=[0,b(b(a(a(b(a(c),1))),1),1),0],b1=[0,a(b(b(b(b(a(c),1),1),1),1)),b0],b2=[0,a(a(b(b(b(a(c),1),1),1))),b1],b3=[0,a(b(b(a(b(a(c),1)),1),1)),b2],b4=[0,b(b(a(b(a(a(c)),1)),1),1),b3],b5=[0,a(b(b(a(b(a(c),1)),1),1)),b4],b6=[0,b(a(b(b(a(a(c)),1),1)),1),b5],b7=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),b6],bZ],bX];if(A)var
 b8=[0,b(a(b(b(a(a(c)),1),1)),1),0],b9=[0,a(b(a(b(b(a(c),1),1)),1)),b8],b_=[0,b(b(b(b(a(a(c)),1),1),1),1),b9],b$=[0,b(b(b(b(a(a(c)),1),1),1),1),b_],q=[0,a(b(a(b(a(a(c)),1)),1)),b$];else
 var
 cD=[0,b(b(a(b(a(a(c)),1)),1),1),0],cE=[0,a(a(b(b(b(a(c),1),1),1))),cD],cF=[0,a(b(b(b(b(a(c),1),1),1),1)),cE],cG=[0,b(b(b(a(a(a(c))),1),1),1),cF],q=[0,a(b(a(b(b(a(c),1),1)),1)),cG];var
-cb=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(b(a(b(a(a(c)),1)),1),1),cb],ce=[0,b(a(a(a(b(a(c),1)))),1),cc],cf=[0,a(b(a(b(a(a(c)),1)),1)),ce],cg=[0,a(a(a(a(b(a(c),1))))),cf],ch=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cg],[1,q]],b7],k=d[10],w=k?k[1][3]:f,x=dC(d[10]),h=bu(function(b,a){return aK(b,a[3])},x,w),u=a(b(a(b(a(c),1)),1)),t=0;if(n(h,L(b(c,1),u))){var
+ca=[0,a(a(b(b(a(a(c)),1),1))),0],cc=[0,b(b(a(b(a(a(c)),1)),1),1),ca],cd=[0,b(a(a(a(b(a(c),1)))),1),cc],cf=[0,a(b(a(b(a(a(c)),1)),1)),cd],cg=[0,a(a(a(a(b(a(c),1))))),cf],ch=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cg],[1,q]],b7],k=d[10],w=k?k[1][3]:f,x=dC(d[10]),h=bu(function(b,a){return aK(b,a[3])},x,w),u=a(b(a(b(a(c),1)),1)),t=0;if(n(h,L(b(c,1),u))){var
 v=a(b(a(b(a(c),1)),1));if(n(E(L(b(c,1),v)),h)){var
-s=[0,h];t=1}}if(!t)var
-s=[1,ca(h)];var
-ci=[0,b(b(b(a(a(a(c))),1),1),1),0],cj=[0,a(b(b(b(b(a(c),1),1),1),1)),ci],ck=[0,a(b(a(a(b(a(c),1))),1)),cj],cl=[0,a(a(a(a(a(b(c,1)))))),ck],cm=[0,b(b(a(b(a(a(c)),1)),1),1),cl],cn=[0,a(a(b(b(a(a(c)),1),1))),cm],co=[0,a(a(a(a(b(a(c),1))))),cn],cp=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),co],s],ch],cq=[4,dT(P(function(a){var
-b=e(g[9],a[5]),c=[1,dO(e(g[1],b))];return[0,a[1],c]},z))],cr=[0,a(a(b(b(a(a(c)),1),1))),0],cs=[0,b(a(a(a(b(a(c),1)))),1),cr],ct=[0,a(b(a(a(b(a(c),1))),1)),cs],cu=[0,a(b(a(b(a(a(c)),1)),1)),ct],cv=[0,b(b(a(a(b(a(c),1))),1),1),cu],cw=[0,a(a(a(a(b(a(c),1))))),cv],cx=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cw],cq],cp],cy=[0,y(d[10],f)],cz=[0,a(a(b(b(a(a(c)),1),1))),0],cA=[0,b(b(a(a(b(a(c),1))),1),1),cz],cB=[0,b(b(a(a(b(a(c),1))),1),1),cA],cC=[0,a(b(b(b(b(a(c),1),1),1),1)),cB];return[4,r([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cC],cy],cx],as)]}}function
+r=[0,h];t=1}}if(!t)var
+r=[1,cb(h)];var
+ci=[0,b(b(b(a(a(a(c))),1),1),1),0],cj=[0,a(b(b(b(b(a(c),1),1),1),1)),ci],ck=[0,a(b(a(a(b(a(c),1))),1)),cj],cl=[0,a(a(a(a(a(b(c,1)))))),ck],cm=[0,b(b(a(b(a(a(c)),1)),1),1),cl],cn=[0,a(a(b(b(a(a(c)),1),1))),cm],co=[0,a(a(a(a(b(a(c),1))))),cn],cp=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),co],r],ch],cq=[4,dT(P(function(a){var
+b=e(g[9],a[5]),c=[1,dO(e(g[1],b))];return[0,a[1],c]},z))],cr=[0,a(a(b(b(a(a(c)),1),1))),0],cs=[0,b(a(a(a(b(a(c),1)))),1),cr],ct=[0,a(b(a(a(b(a(c),1))),1)),cs],cu=[0,a(b(a(b(a(a(c)),1)),1)),ct],cv=[0,b(b(a(a(b(a(c),1))),1),1),cu],cw=[0,a(a(a(a(b(a(c),1))))),cv],cx=[0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cw],cq],cp],cy=[0,y(d[10],f)],cz=[0,a(a(b(b(a(a(c)),1),1))),0],cA=[0,b(b(a(a(b(a(c),1))),1),1),cz],cB=[0,b(b(a(a(b(a(c),1))),1),1),cA],cC=[0,a(b(b(b(b(a(c),1),1),1),1)),cB];return[4,s([0,[0,[0,a(a(b(b(b(a(c),1),1),1))),cC],cy],cx],as)]}}function
 dV(a){return bu(x,a[4],a[2])}function
 dW(f,e){if(e)var
 d=e[1],h=e[2],i=dW(k(f,dV(d)),h),j=0,l=d[4],m=[3,P(function(a){return[0,a]},l)],n=[0,a(b(a(b(b(a(c),1),1)),1)),0],o=[0,b(b(b(b(a(a(c)),1),1),1),1),n],p=[0,a(b(b(b(b(a(c),1),1),1),1)),o],q=[0,b(b(b(a(b(a(c),1)),1),1),1),p],r=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),q],m],j],s=[1,d[3]],t=[0,a(b(a(b(b(a(c),1),1)),1)),0],u=[0,b(b(b(b(a(a(c)),1),1),1),1),t],v=[0,a(b(b(a(a(a(c))),1),1)),u],w=[0,b(b(a(b(a(a(c)),1)),1),1),v],x=[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),w],s],r],y=[3,[0,[0,f],[0,[0,k(f,dV(d))],0]]],z=[0,a(a(b(b(a(a(c)),1),1))),0],A=[0,b(b(a(b(a(a(c)),1)),1),1),z],B=[0,a(b(a(b(b(a(c),1),1)),1)),A],C=[0,a(a(b(b(a(a(c)),1),1))),B],D=[0,b(a(a(b(b(a(c),1),1))),1),C],E=[0,b(a(a(b(b(a(c),1),1))),1),D],F=[0,a(a(a(a(b(a(c),1))))),E],G=[0,a(a(a(a(a(b(c,1)))))),F],H=[0,a(b(b(b(b(a(c),1),1),1),1)),G],I=[0,b(b(a(b(a(a(c)),1)),1),1),H],J=[0,a(b(b(b(b(a(c),1),1),1),1)),I],K=[4,[0,[0,[0,b(b(a(b(b(a(c),1),1)),1),1),J],y],x]],g=[0,[0,d[1],K],i];else
@@ -1491,7 +1491,7 @@ u=b(b(b(b(b(c,1),1),1),1),1),j=i(e(g[3],a[7]),u);else
 var
 j=t;if(j){var
 v=a[8];return M(function(a){var
-b=S(f,aN,a[1]);return b?S(f,aN,a[2]):b},v)}return j},be),J=I?M(gn,d[10]):I,K=J?n(cd(d[14]),bB):J;if(K)var
+b=S(f,aN,a[1]);return b?S(f,aN,a[2]):b},v)}return j},be),J=I?M(gn,d[10]):I,K=J?n(ce(d[14]),bB):J;if(K)var
 bf=d[11],m=M(function(a){return S(f,bB,a)},bf);else
 var
 m=K;if(m)var
@@ -1502,12 +1502,12 @@ bh=d[13],q=M(function(a){return S(f,bB,a)},bh);else
 var
 q=o;var
 L=q?i(y(d[11],f),l):q,N=L?i(y(d[12],f),l):L,O=N?i(y(d[13],f),l):N;if(O)var
-bi=d[4],s=S(f,a(b(b(b(b(b(c,1),1),1),1),1)),bi);else
+bi=d[4],r=S(f,a(b(b(b(b(b(c,1),1),1),1),1)),bi);else
 var
-s=O;if(s)var
+r=O;if(r)var
 bj=d[5],t=S(f,a(b(b(b(b(b(c,1),1),1),1),1)),bj);else
 var
-t=s;if(t){var
+t=r;if(t){var
 Q=d[6];if(typeof
 Q==="number")var
 R=1;else
@@ -1524,10 +1524,10 @@ W=v;x=1}if(x)var
 _=W;if(H(_))return[0,c,w];if(H(f$(g,d)))return[0,b(c,1),w];var
 ac=y(d[14],f),ad=d[15],ae=[0,a(b(a(b(b(a(c),1),1)),1)),0],af=[0,b(a(b(b(a(a(c)),1),1)),1),ae],ag=[0,a(a(a(a(b(a(c),1))))),af],ah=[0,bA(g,[0,a(a(b(b(b(a(c),1),1),1))),ag],ad),0],aa=d[10],ai=a_(g,[3,P(function(a){return[1,e(g[1],a[1])]},aa)]),aj=[0,b(b(a(b(a(a(c)),1)),1),1),0],ak=[0,b(b(b(a(a(a(c))),1),1),1),aj],al=[0,a(b(a(b(b(a(c),1),1)),1)),ak],am=[0,b(b(a(b(a(a(c)),1)),1),1),al],an=[0,a(a(a(a(a(b(c,1)))))),am],ao=[0,b(b(a(a(b(a(c),1))),1),1),an],ap=[0,b(b(a(a(b(a(c),1))),1),1),ao],aq=[0,a(b(b(b(b(a(c),1),1),1),1)),ap],ar=[0,bA(g,[0,a(a(b(b(b(a(c),1),1),1))),aq],ai),ah],as=d[14];function
 at(a){return a[1]?c:f}var
-au=[0,b(b(a(b(a(a(c)),1)),1),1),0],av=[0,b(b(b(b(a(a(c)),1),1),1),1),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(b(b(b(a(c),1),1),1))),aw],az=[0,a(a(b(b(b(a(c),1),1),1))),ax],aA=[0,ab(g,[0,a(b(b(b(b(a(c),1),1),1),1)),az],c,cg,[0,ac,0],c,at,as),ar],aY=r(gi(g,d),aA),A=r(gh(g,d),aY),aB=d[16],aC=[0,a(a(b(b(a(a(c)),1),1))),0],aD=[0,b(b(a(a(b(a(c),1))),1),1),aC],aE=[0,a(a(a(a(b(a(c),1))))),aD],aF=[0,a(a(a(a(b(a(c),1))))),aE],aG=[0,bA(g,[0,b(b(a(b(a(a(c)),1)),1),1),aF],aB),0],aH=d[14];function
+au=[0,b(b(a(b(a(a(c)),1)),1),1),0],av=[0,b(b(b(b(a(a(c)),1),1),1),1),au],aw=[0,a(b(a(b(b(a(c),1),1)),1)),av],ax=[0,a(a(b(b(b(a(c),1),1),1))),aw],az=[0,a(a(b(b(b(a(c),1),1),1))),ax],aA=[0,ab(g,[0,a(b(b(b(b(a(c),1),1),1),1)),az],c,ch,[0,ac,0],c,at,as),ar],aY=s(gi(g,d),aA),A=s(gh(g,d),aY),aB=d[16],aC=[0,a(a(b(b(a(a(c)),1),1))),0],aD=[0,b(b(a(a(b(a(c),1))),1),1),aC],aE=[0,a(a(a(a(b(a(c),1))))),aD],aF=[0,a(a(a(a(b(a(c),1))))),aE],aG=[0,bA(g,[0,b(b(a(b(a(a(c)),1)),1),1),aF],aB),0],aH=d[14];function
 aI(a){return[0,a[7],0]}var
-aJ=cf(g,g[6],aI,aH),aK=[0,b(b(b(b(b(c,1),1),1),1),1),0],aL=[0,y(d[14],f),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),0],aO=[0,a(a(b(b(a(a(c)),1),1))),aM],aP=[0,a(b(a(b(b(a(c),1),1)),1)),aO],aQ=[0,a(a(a(b(b(a(c),1),1)))),aP],aR=[0,a(b(b(a(b(a(c),1)),1),1)),aQ],aS=[0,b(b(a(b(b(a(c),1),1)),1),1),aR],aT=[0,a(a(a(a(a(b(c,1)))))),aS],aU=[0,a(b(a(b(b(a(c),1),1)),1)),aT],aV=[0,b(b(a(b(a(a(c)),1)),1),1),aU],aW=[0,a(b(b(b(b(a(c),1),1),1),1)),aV],aX=[0,b(b(a(b(a(a(c)),1)),1),1),aW],z=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),aX],c,cg,aL,aJ],aG],B=a_(g,gk(g,d,r(A,z))),aZ=[0,b(b(a(b(a(a(c)),1)),1),1),0],a0=[0,a(a(b(b(a(a(c)),1),1))),aZ],a1=[0,a(b(a(b(b(a(c),1),1)),1)),a0],a2=[0,b(a(a(b(b(a(c),1),1))),1),a1],a3=[0,a(b(b(a(b(a(c),1)),1),1)),a2],a4=[0,b(a(a(a(b(a(c),1)))),1),a3],a5=[0,a(b(b(b(b(a(c),1),1),1),1)),a4],C=r(A,r([0,bA(g,[0,a(b(a(a(b(a(c),1))),1)),a5],B),0],z)),D=a_(g,[4,dT(dW(f,C))]),a6=b(b(b(b(b(b(c,1),1),1),1),1),1),a8=e(g[3],D),a$=a7(bt(E(k(b(b(b(c,1),1),1),a8)),a6)),ba=dE(b(b(b(b(b(c,1),1),1),1),1),a$),bb=[0,D,[0,e(g[2],ba),0]],F=e(g[6],bb),bc=[0,F,P(function(a){return a[5]},C)],bd=[0,e(g[3],F),0],j=[0,u(g[7],8,bd),bc],h=f;for(;;){if(j){var
-X=j[1],Y=iB(g[8],Z,h,X);if(Y){var
+aJ=cg(g,g[6],aI,aH),aK=[0,b(b(b(b(b(c,1),1),1),1),1),0],aL=[0,y(d[14],f),aK],aM=[0,b(b(a(b(a(a(c)),1)),1),1),0],aO=[0,a(a(b(b(a(a(c)),1),1))),aM],aP=[0,a(b(a(b(b(a(c),1),1)),1)),aO],aQ=[0,a(a(a(b(b(a(c),1),1)))),aP],aR=[0,a(b(b(a(b(a(c),1)),1),1)),aQ],aS=[0,b(b(a(b(b(a(c),1),1)),1),1),aR],aT=[0,a(a(a(a(a(b(c,1)))))),aS],aU=[0,a(b(a(b(b(a(c),1),1)),1)),aT],aV=[0,b(b(a(b(a(a(c)),1)),1),1),aU],aW=[0,a(b(b(b(b(a(c),1),1),1),1)),aV],aX=[0,b(b(a(b(a(a(c)),1)),1),1),aW],z=[0,[0,[0,a(a(b(b(a(a(c)),1),1))),aX],c,ch,aL,aJ],aG],B=a_(g,gk(g,d,s(A,z))),aZ=[0,b(b(a(b(a(a(c)),1)),1),1),0],a0=[0,a(a(b(b(a(a(c)),1),1))),aZ],a1=[0,a(b(a(b(b(a(c),1),1)),1)),a0],a2=[0,b(a(a(b(b(a(c),1),1))),1),a1],a3=[0,a(b(b(a(b(a(c),1)),1),1)),a2],a4=[0,b(a(a(a(b(a(c),1)))),1),a3],a5=[0,a(b(b(b(b(a(c),1),1),1),1)),a4],C=s(A,s([0,bA(g,[0,a(b(a(a(b(a(c),1))),1)),a5],B),0],z)),D=a_(g,[4,dT(dW(f,C))]),a6=b(b(b(b(b(b(c,1),1),1),1),1),1),a8=e(g[3],D),a$=a7(bt(E(k(b(b(b(c,1),1),1),a8)),a6)),ba=dE(b(b(b(b(b(c,1),1),1),1),1),a$),bb=[0,D,[0,e(g[2],ba),0]],F=e(g[6],bb),bc=[0,F,P(function(a){return a[5]},C)],bd=[0,e(g[3],F),0],j=[0,u(g[7],8,bd),bc],h=f;for(;;){if(j){var
+X=j[1],Y=iD(g[8],Z,h,X);if(Y){var
 bl=k(h,e(g[3],X)),j=j[2],h=bl;continue}var
 $=Y}else
 var
@@ -1538,19 +1538,19 @@ j=d[2],f=d[1];if(i(f,b(a(a(a(b(c,1)))),1))){if(g)return 0;var
 d=j,g=1;continue}var
 l=p(b(b(b(b(a(c),1),1),1),1),f),m=l?n(f,b(a(b(a(a(c)),1)),1)):l;if(m){var
 t=g?x(b(a(b(c,1)),1),e):e,u=A(f,b(b(b(b(a(c),1),1),1),1)),d=j,h=k(x(b(a(b(c,1)),1),h),u),e=t;continue}return m}return[0,[0,h,e]]}}var
-dY=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),cj=L(b(c,1),dY),dZ=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),gp=eo;function
-ck(v,g,u,s,r,q){var
-w=x(g,dZ),y=b(b(b(b(b(c,1),1),1),1),1),h=x(L(b(c,1),y),w),z=x(v,s),A=b(b(b(b(b(c,1),1),1),1),1),B=x(L(b(c,1),A),z),C=k(x(q,x(g,dZ)),B),m=t(eo),o=x(h,L(b(c,1),m)),e=k(cj,aL(x(C,cj),o)),i=p(f,e),j=i?n(f,h):i;if(j){var
+dY=b(b(b(b(b(b(b(b(c,1),1),1),1),1),1),1),1),ck=L(b(c,1),dY),dZ=b(b(b(b(b(b(b(b(b(a(b(a(b(b(a(a(b(a(b(a(a(b(b(a(a(a(b(a(a(c)),1)))),1),1))),1)),1))),1),1)),1)),1),1),1),1),1),1),1),1),1),gp=eo;function
+cl(v,g,u,s,r,q){var
+w=x(g,dZ),y=b(b(b(b(b(c,1),1),1),1),1),h=x(L(b(c,1),y),w),z=x(v,s),A=b(b(b(b(b(c,1),1),1),1),1),B=x(L(b(c,1),A),z),C=k(x(q,x(g,dZ)),B),m=t(eo),o=x(h,L(b(c,1),m)),e=k(ck,aL(x(C,ck),o)),i=p(f,e),j=i?n(f,h):i;if(j){var
 d=gp,a=e;for(;;){if(0===d){var
-D=x(r,a);return p(x(L(b(c,1),u),cj),D)}var
+D=x(r,a);return p(x(L(b(c,1),u),ck),D)}var
 l=x(a,a),d=d-1|0,a=ax(l,E(dY));continue}}return j}var
 gq=0;function
-cl(b,a){if(a){var
-c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return cl(a,e)};return b9(function(a){return cl(a,c)},g,f,b)}return a}function
+cm(b,a){if(a){var
+c=a[3],d=a[2],e=a[1],f=function(a){return d},g=function(a){return cm(a,e)};return b_(function(a){return cm(a,c)},g,f,b)}return a}function
 a$(e,a,b){if(b){var
-c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,a$(b,a,d),f,c]};return b9(function(b){return[0,d,f,a$(b,a,c)]},h,g,e)}function
+c=b[3],f=b[2],d=b[1],g=function(b){return[0,d,[0,a],c]},h=function(b){return[0,a$(b,a,d),f,c]};return b_(function(b){return[0,d,f,a$(b,a,c)]},h,g,e)}function
 i(b){return[0,0,[0,a],0]}function
-j(b){return[0,a$(b,a,0),0,0]}return b9(function(b){return[0,0,0,a$(b,a,0)]},j,i,e)}function
+j(b){return[0,a$(b,a,0),0,0]}return b_(function(b){return[0,0,0,a$(b,a,0)]},j,i,e)}function
 bC(g,f,d){var
 a=f,b=d;for(;;){if(a){var
 c=e(g,a[1]);if(c){var
@@ -1572,7 +1572,7 @@ var
 f=e}else
 var
 f=d;if(!h)var
-g=f;return g?d:cb(d)}function
+g=f;return g?d:cc(d)}function
 bD(b,a){switch(a[0]){case
 0:return[0,a[1]];case
 1:return[1,e(b[1],a[1])];case
@@ -1581,16 +1581,16 @@ bD(b,a){switch(a[0]){case
 c=a[1];return[3,P(function(a){return bD(b,a)},c)];default:var
 d=a[1];return[4,P(function(a){var
 c=bD(b,a[2]);return[0,e(b[1],a[1]),c]},d)]}}function
-cm(d,c){switch(c[0]){case
+cn(d,c){switch(c[0]){case
 3:var
-i=c[1];return M(function(a){return cm(d,a)},i);case
+i=c[1];return M(function(a){return cn(d,a)},i);case
 4:var
 h=c[1],b=0,a=h;for(;;){if(a){var
 f=a[1][1],g=b?u(d[5],b[1],f):1;if(g){var
 b=[0,f],a=a[2];continue}var
 e=g}else
 var
-e=1;return e?M(function(a){return cm(d,a[2])},h):e}default:return 1}}function
+e=1;return e?M(function(a){return cn(d,a[2])},h):e}default:return 1}}function
 ar(f,g,d){if(4===d[0]){var
 h=e(f[2],g),a=d[1];for(;;){if(a){var
 c=a[1];if(!u(f[4],c[1],h)){var
@@ -1623,9 +1623,9 @@ var
 o=g;return o},k,j),l=g?[0,a8(g[1])]:g;return l}return 0}return gt}function
 d4(d,f){var
 m=[0,a(b(a(b(b(a(c),1),1)),1)),0],n=[0,a(b(a(a(b(a(c),1))),1)),m],o=[0,a(b(b(b(b(a(c),1),1),1),1)),n],g=ba(d,[0,b(a(a(a(b(a(c),1)))),1),o],f);if(g){var
-p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(b(a(b(b(a(c),1),1)),1),1),p],s=[0,b(b(a(a(b(a(c),1))),1),1),q],t=[0,a(b(a(b(b(a(c),1),1)),1)),s],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],h=d3(d,0,ar(d,[0,b(a(a(b(b(a(c),1),1))),1),u],f));if(h){var
+p=[0,a(a(b(b(a(a(c)),1),1))),0],q=[0,b(b(a(b(b(a(c),1),1)),1),1),p],r=[0,b(b(a(a(b(a(c),1))),1),1),q],t=[0,a(b(a(b(b(a(c),1),1)),1)),r],u=[0,a(b(b(a(b(a(c),1)),1),1)),t],h=d3(d,0,ar(d,[0,b(a(a(b(b(a(c),1),1))),1),u],f));if(h){var
 v=[0,a(a(b(b(a(a(c)),1),1))),0],w=[0,a(b(a(b(b(a(c),1),1)),1)),v],x=[0,b(a(a(b(a(a(c)),1))),1),w],y=[0,a(b(b(a(b(a(c),1)),1),1)),x],i=d3(d,1,ar(d,[0,a(a(a(b(b(a(c),1),1)))),y],f));if(i)var
-z=[0,b(b(a(b(a(a(c)),1)),1),1),0],A=[0,a(a(b(b(b(a(c),1),1),1))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=d2(ar(d,[0,a(a(b(b(a(a(c)),1),1))),D],f)),F=r(h[1],i[1]),G=d1(e(d[1],g[1])),j=[0,[0,e(d[2],G),F,E]];else
+z=[0,b(b(a(b(a(a(c)),1)),1),1),0],A=[0,a(a(b(b(b(a(c),1),1),1))),z],B=[0,a(b(b(a(b(a(c),1)),1),1)),A],C=[0,b(a(b(b(a(a(c)),1),1)),1),B],D=[0,b(b(a(b(a(a(c)),1)),1),1),C],E=d2(ar(d,[0,a(a(b(b(a(a(c)),1),1))),D],f)),F=s(h[1],i[1]),G=d1(e(d[1],g[1])),j=[0,[0,e(d[2],G),F,E]];else
 var
 j=i;var
 k=j}else
@@ -1653,10 +1653,10 @@ r=l;var
 s=r}else
 var
 s=k;return s}return 0}return d}return d?0:gu}function
-cn(d,t,g,s){var
-f=d6(d,t,g[2],s);if(f){var
+co(d,t,g,r){var
+f=d6(d,t,g[2],r);if(f){var
 h=f[1],i=g[1];if(h)var
-l=[0,a(b(b(a(b(c,1)),1),1)),0],m=[0,e(d[2],l),0],n=[0,b(b(a(a(b(c,1))),1),1),0],o=r(d5(e(d[2],n),h),m),p=[0,b(b(b(a(b(c,1)),1),1),1),0],q=[0,i,[0,e(d[2],p),o]],j=e(d[6],q);else
+l=[0,a(b(b(a(b(c,1)),1),1)),0],m=[0,e(d[2],l),0],n=[0,b(b(a(a(b(c,1))),1),1),0],o=s(d5(e(d[2],n),h),m),p=[0,b(b(b(a(b(c,1)),1),1),1),0],q=[0,i,[0,e(d[2],p),o]],j=e(d[6],q);else
 var
 j=i;var
 k=[0,j]}else
@@ -1670,7 +1670,7 @@ f=j;switch(g[0]){case
 0:return f?i(g[1],d):f;case
 1:var
 k=H(f);if(k){var
-o=ca(d),p=e(h[2],o);return u(h[4],g[1],p)}return k;default:return 0}}function
+o=cb(d),p=e(h[2],o);return u(h[4],g[1],p)}return k;default:return 0}}function
 d7(d,h,g){var
 b=h,a=g;for(;;){if(a){var
 f=a[2];if(e(d,b)){var
@@ -1679,7 +1679,7 @@ b=k(b,c),a=f;continue}return a}}function
 d8(c,b){var
 a=e(c,b),d=a?a[1]:a;return d}function
 d9(c,b){var
-a=cl(b,c);return a?a[1]:f}function
+a=cm(b,c);return a?a[1]:f}function
 gw(d,g,ac){var
 j=ac[1],br=[0,a(b(b(b(b(a(c),1),1),1),1)),0],bs=[0,a(b(a(a(b(a(c),1))),1)),br],bt=[0,a(b(a(b(b(a(c),1),1)),1)),bs],bv=[0,b(b(b(a(b(a(c),1)),1),1),1),bt],bw=[0,a(a(b(b(b(a(c),1),1),1))),bv],ab=ba(d,[0,a(a(b(b(a(a(c)),1),1))),bw],j);if(ab){var
 bx=[0,b(a(b(b(a(c),1),1)),1),0],by=[0,a(a(a(a(b(c,1))))),bx],bz=[0,a(b(a(b(b(a(c),1),1)),1)),by],bA=[0,b(a(b(b(a(a(c)),1),1)),1),bz],bB=[0,a(a(a(a(b(a(c),1))))),bA],bF=[0,a(a(b(b(b(a(c),1),1),1))),bB],bG=[0,b(a(a(a(b(c,1)))),1),bF],bH=[0,a(a(b(b(b(a(c),1),1),1))),bG],bI=[0,a(a(b(b(b(a(c),1),1),1))),bH],bJ=[0,b(b(a(b(a(a(c)),1)),1),1),bI],v=e(d[1],ab[1]),l=bJ;for(;;){if(v){if(l){var
@@ -1693,7 +1693,7 @@ var
 O=l?0:1;break}}else
 var
 O=ab;var
-aY=O?cm(d,j):O;if(aY)var
+aY=O?cn(d,j):O;if(aY)var
 bK=a_(d,bD(d,j)),aZ=u(d[4],g[15],bK);else
 var
 aZ=aY;if(H(aZ))return a(b(c,1));var
@@ -1701,11 +1701,11 @@ bL=[0,b(a(b(b(a(a(c)),1),1)),1),0],bM=[0,a(b(b(b(b(a(c),1),1),1),1)),bL],bN=[0,a
 a1=a0[1],bR=[0,a(a(b(b(a(a(c)),1),1))),0],bS=[0,b(b(a(a(b(a(c),1))),1),1),bR],bT=[0,a(a(a(a(b(a(c),1))))),bS],bU=[0,a(a(a(a(b(a(c),1))))),bT],a2=bE(d,[0,b(b(a(b(a(a(c)),1)),1),1),bU],j);if(a2){var
 ad=a2[1],bV=[0,a(a(b(b(a(a(c)),1),1))),0],bW=[0,b(b(a(a(b(a(c),1))),1),1),bV],bX=[0,b(b(a(a(b(a(c),1))),1),1),bW],bY=[0,a(b(b(b(b(a(c),1),1),1),1)),bX],a3=bE(d,[0,a(a(b(b(b(a(c),1),1),1))),bY],j);if(a3){var
 bZ=[0,a(a(b(b(a(a(c)),1),1))),0],b0=[0,b(b(a(b(a(a(c)),1)),1),1),bZ],b1=[0,b(a(a(a(b(a(c),1)))),1),b0],b2=[0,a(b(a(b(b(a(c),1),1)),1)),b1],b3=[0,a(b(a(a(b(a(c),1))),1)),b2],b4=[0,a(b(a(b(b(a(c),1),1)),1)),b3],b5=[0,b(b(a(b(a(a(c)),1)),1),1),b4],b6=[0,a(b(b(b(b(a(c),1),1),1),1)),b5],b7=[0,b(b(a(b(a(a(c)),1)),1),1),b6],a4=bE(d,[0,a(a(b(b(a(a(c)),1),1))),b7],j);if(a4){var
-b8=[0,a(b(a(b(b(a(c),1),1)),1)),0],b9=[0,a(b(a(a(b(a(c),1))),1)),b8],b$=[0,a(b(b(b(b(a(c),1),1),1),1)),b9],a5=ba(d,[0,b(a(a(a(b(a(c),1)))),1),b$],a1);if(a5){var
+b8=[0,a(b(a(b(b(a(c),1),1)),1)),0],b9=[0,a(b(a(a(b(a(c),1))),1)),b8],b_=[0,a(b(b(b(b(a(c),1),1),1),1)),b9],a5=ba(d,[0,b(a(a(a(b(a(c),1)))),1),b_],a1);if(a5){var
 ca=[0,b(a(a(a(b(a(c),1)))),1),0],cb=[0,a(a(a(a(b(a(c),1))))),ca],cc=[0,a(b(b(a(b(a(c),1)),1),1)),cb],cd=[0,a(a(b(b(a(a(c)),1),1))),cc],ce=[0,b(a(b(b(a(a(c)),1),1)),1),cd],cf=[0,a(b(a(b(b(a(c),1),1)),1)),ce],a6=ba(d,[0,b(a(a(b(a(a(c)),1))),1),cf],a1);if(a6){var
 cg=0,a7=bC(function(a){return d4(d,a)},ad,cg);if(a7){var
 ae=a7[1],a8=u(d[4],a5[1],g[1]),ch=a8?u(d[4],a6[1],g[2]):a8;if(H(ch))return b(a(c),1);var
-ci=ac[2],cj=g[13],ck=g[12],cl=g[11],co=g[10],cp=aq(a3[1]),I=co,q=cl,p=ck,o=cj,m=ci,U=0,cq=aq(ae);for(;;){if(I){if(q)if(p)if(o)if(m){var
+ci=ac[2],cj=g[13],ck=g[12],cl=g[11],cm=g[10],cp=aq(a3[1]),I=cm,q=cl,p=ck,o=cj,m=ci,U=0,cq=aq(ae);for(;;){if(I){if(q)if(p)if(o)if(m){var
 V=e(cp,m[1]);if(V){var
 W=I[1],aH=V[1],bi=o[1],bj=p[1],bk=q[1];if(3===aH[0]){var
 w=aH[1];if(w){var
@@ -1718,8 +1718,8 @@ D=C[2],bf=0;if(D){var
 G=D[2],bg=0;if(G)if(G[2]){var
 h=0;bd=1;be=1;bf=1;bg=1}else{var
 ap=an[1],R=e(cq,ao);if(R){var
-as=R[1],S=cn(d,1,as,ap);if(S){var
-T=cn(d,0,as,ap);if(T)var
+as=R[1],S=co(d,1,as,ap);if(S){var
+T=co(d,0,as,ap);if(T)var
 at=u(d[4],S[1],W[1]),au=at?bb(d,A[1],W[2]):at,av=au?bb(d,B[1],W[3]):au,aw=av?bb(d,C[1],bk):av,ax=aw?bb(d,D[1],bj):aw,ay=ax?bb(d,G[1],bi):ax,az=ay?[0,[0,ao,T[1]]]:ay;else
 var
 az=T;var
@@ -1770,7 +1770,7 @@ t=q;var
 af=t}else
 var
 af=q?0:p?0:o?0:m?0:[0,F(U,0)];if(af){var
-ag=af[1],cr=function(a){return[0,a[1],0]},cs=d7(b_(y(ad,f),cr,ag),f,ad),ct=a_(d,[3,P(function(a){return bD(d,a)},cs)]);if(H(u(d[4],g[16],ct)))return a(a(c));var
+ag=af[1],cr=function(a){return[0,a[1],0]},cs=d7(b$(y(ad,f),cr,ag),f,ad),ct=a_(d,[3,P(function(a){return bD(d,a)},cs)]);if(H(u(d[4],g[16],ct)))return a(a(c));var
 a9=g[9],cu=a4[1];if(a9){var
 aM=a9[1],aJ=E(c),J=aM;for(;;){if(J){var
 aK=J[1],aL=n(aJ,aK);if(aL){var
@@ -1831,8 +1831,8 @@ s=go(d,B,a),v=0;if(i(s[1],f)){var
 h=dX(e(d[1],a[3]),f,c,0),w=0;if(h){var
 l=h[1],j=l[2],k=l[1],m=p(f,k),o=m?n(f,j):m;if(o){var
 q=a[4],x=a[10],t=M(function(a){var
-b=ck(k,j,q,a[2],a[4],a[5]);if(b){var
-d=A(a[5],c);return H(ck(k,j,q,a[2],a[4],d))}return b},x);w=1}else
+b=cl(k,j,q,a[2],a[4],a[5]);if(b){var
+d=A(a[5],c);return H(cl(k,j,q,a[2],a[4],d))}return b},x);w=1}else
 var
 r=o}else
 var
@@ -1841,19 +1841,19 @@ t=r;if(H(t)){var
 y=e(d[2],0),g=[0,b(b(c,1),1),y];v=1}}if(!v)var
 g=s;if(i(g[1],f)){var
 u=gw(d,a,z);return i(u,f)?g:[0,u,e(d[2],0)]}return g}var
-aA=gy.slice(),gA=gz.slice(),co=au(7,dm(16,function(a){return a})),aP=1;for(;;){var
-iv=b6(function(c){return function(a){var
-b=c-1|0;return q(q(co,b)[1+b],a)[1+a]}}(aP),gA);q(co,aP)[1+aP]=iv;var
-iw=aP+1|0;if(6!==aP){var
-aP=iw;continue}var
-gB=function(a){return 4*a|0},gC=b6(function(a){return b6(gB,a)},co),I=function(d,c,b,a){return c0(d,c+b[1+a]|0)},Y=function(b,a){return q(b,a)[1+a]},m=function(c,a){var
-b=c&-1;return b>>>a|0|b<<(32-a|0)},cp=function(d,b,a,aP,aO,aN){var
+aA=gy.slice(),gA=gz.slice(),cp=au(7,dm(16,function(a){return a})),aP=1;for(;;){var
+ix=b7(function(c){return function(a){var
+b=c-1|0;return r(r(cp,b)[1+b],a)[1+a]}}(aP),gA);r(cp,aP)[1+aP]=ix;var
+iy=aP+1|0;if(6!==aP){var
+aP=iy;continue}var
+gB=function(a){return 4*a|0},gC=b7(function(a){return b7(gB,a)},cp),I=function(d,c,b,a){return c1(d,c+b[1+a]|0)},Y=function(b,a){return r(b,a)[1+a]},m=function(c,a){var
+b=c&-1;return b>>>a|0|b<<(32-a|0)},cq=function(d,b,a,aP,aO,aN){var
 aQ=a<0?1:0,aR=aQ||((l(b)-64|0)<a?1:0);if(aR)R(gD);var
 aS=Y(d,0),aT=Y(d,1),aU=Y(d,2),aV=Y(d,3),aW=Y(d,4),aX=Y(d,5),aY=Y(d,6),aZ=Y(d,7),a0=Y(aA,0),a1=Y(aA,1),a2=Y(aA,2),f=0,L=aN,K=aO,J=0,H=aP&-1,G=Y(aA,3),F=a2,E=a1,D=a0,j=aZ,i=aY,h=aX,g=aW,C=aV,B=aU,A=aT,z=aS;for(;;){var
-c=q(gC,f)[1+f],M=(z+g|0)+I(b,a,c,0)|0,N=m(H^M,16),O=D+N|0,P=m(g^O,12),Q=(M+P|0)+I(b,a,c,1)|0,S=m(N^Q,8),T=O+S|0,U=m(P^T,7),V=(A+h|0)+I(b,a,c,2)|0,W=m(J^V,16),X=E+W|0,Z=m(h^X,12),_=(V+Z|0)+I(b,a,c,3)|0,$=m(W^_,8),aa=X+$|0,ab=m(Z^aa,7),ac=(B+i|0)+I(b,a,c,4)|0,ad=m(K^ac,16),ae=F+ad|0,af=m(i^ae,12),ag=(ac+af|0)+I(b,a,c,5)|0,ah=m(ad^ag,8),ai=ae+ah|0,aj=m(af^ai,7),ak=(C+j|0)+I(b,a,c,6)|0,al=m(L^ak,16),am=G+al|0,an=m(j^am,12),ao=(ak+an|0)+I(b,a,c,7)|0,ap=m(al^ao,8),aq=am+ap|0,ar=m(an^aq,7),as=(Q+ab|0)+I(b,a,c,8)|0,at=m(ap^as,16),au=ai+at|0,av=m(ab^au,12),k=(as+av|0)+I(b,a,c,9)|0,n=m(at^k,8),o=au+n|0,aw=m(av^o,7),ax=(_+aj|0)+I(b,a,c,10)|0,ay=m(S^ax,16),az=aq+ay|0,aB=m(aj^az,12),p=(ax+aB|0)+I(b,a,c,11)|0,r=m(ay^p,8),s=az+r|0,aC=m(aB^s,7),aD=(ag+ar|0)+I(b,a,c,12)|0,aE=m($^aD,16),aF=T+aE|0,aG=m(ar^aF,12),t=(aD+aG|0)+I(b,a,c,13)|0,u=m(aE^t,8),v=aF+u|0,aH=m(aG^v,7),aI=(ao+U|0)+I(b,a,c,14)|0,aJ=m(ah^aI,16),aK=aa+aJ|0,aL=m(U^aK,12),w=(aI+aL|0)+I(b,a,c,15)|0,x=m(aJ^w,8),y=aK+x|0,aM=m(aL^y,7),a_=f+1|0;if(6!==f){var
-f=a_,L=n,K=x,J=u,H=r,G=s,F=o,E=y,D=v,j=aH,i=aC,h=aw,g=aM,C=w,B=t,A=p,z=k;continue}var
-e=function(b,a){return(b^a)&-1},a3=e(aH,n),a4=e(aC,x),a5=e(aw,u),a6=e(aM,r),a7=e(w,s),a8=e(t,o),a9=e(p,y);return[0,e(k,v),a9,a8,a7,a6,a5,a4,a3]}},cq=function(g,n,b,m,f){if(1===m){var
-B=n-(af*b|0)|0,L=af,C=ja(af,B)?L:B,i=c_(1,(C+63|0)/64|0),s=i-1|0,M=af*b|0,F=0;if(s<0)var
+c=r(gC,f)[1+f],M=(z+g|0)+I(b,a,c,0)|0,N=m(H^M,16),O=D+N|0,P=m(g^O,12),Q=(M+P|0)+I(b,a,c,1)|0,S=m(N^Q,8),T=O+S|0,U=m(P^T,7),V=(A+h|0)+I(b,a,c,2)|0,W=m(J^V,16),X=E+W|0,Z=m(h^X,12),_=(V+Z|0)+I(b,a,c,3)|0,$=m(W^_,8),aa=X+$|0,ab=m(Z^aa,7),ac=(B+i|0)+I(b,a,c,4)|0,ad=m(K^ac,16),ae=F+ad|0,af=m(i^ae,12),ag=(ac+af|0)+I(b,a,c,5)|0,ah=m(ad^ag,8),ai=ae+ah|0,aj=m(af^ai,7),ak=(C+j|0)+I(b,a,c,6)|0,al=m(L^ak,16),am=G+al|0,an=m(j^am,12),ao=(ak+an|0)+I(b,a,c,7)|0,ap=m(al^ao,8),aq=am+ap|0,ar=m(an^aq,7),as=(Q+ab|0)+I(b,a,c,8)|0,at=m(ap^as,16),au=ai+at|0,av=m(ab^au,12),k=(as+av|0)+I(b,a,c,9)|0,n=m(at^k,8),o=au+n|0,aw=m(av^o,7),ax=(_+aj|0)+I(b,a,c,10)|0,ay=m(S^ax,16),az=aq+ay|0,aB=m(aj^az,12),p=(ax+aB|0)+I(b,a,c,11)|0,q=m(ay^p,8),s=az+q|0,aC=m(aB^s,7),aD=(ag+ar|0)+I(b,a,c,12)|0,aE=m($^aD,16),aF=T+aE|0,aG=m(ar^aF,12),t=(aD+aG|0)+I(b,a,c,13)|0,u=m(aE^t,8),v=aF+u|0,aH=m(aG^v,7),aI=(ao+U|0)+I(b,a,c,14)|0,aJ=m(ah^aI,16),aK=aa+aJ|0,aL=m(U^aK,12),w=(aI+aL|0)+I(b,a,c,15)|0,x=m(aJ^w,8),y=aK+x|0,aM=m(aL^y,7),a_=f+1|0;if(6!==f){var
+f=a_,L=n,K=x,J=u,H=q,G=s,F=o,E=y,D=v,j=aH,i=aC,h=aw,g=aM,C=w,B=t,A=p,z=k;continue}var
+e=function(b,a){return(b^a)&-1},a3=e(aH,n),a4=e(aC,x),a5=e(aw,u),a6=e(aM,q),a7=e(w,s),a8=e(t,o),a9=e(p,y);return[0,e(k,v),a9,a8,a7,a6,a5,a4,a3]}},cr=function(g,n,b,m,f){if(1===m){var
+B=n-(af*b|0)|0,L=af,C=jc(af,B)?L:B,i=c$(1,(C+63|0)/64|0),s=i-1|0,M=af*b|0,F=0;if(s<0)var
 t=aA;else{var
 a=F,j=aA;for(;;){var
 e=a<(i-1|0)?64:C-(64*a|0)|0,u=M+(64*a|0)|0,v=a===(i-1|0)?1:0;if(v)var
@@ -1861,44 +1861,44 @@ G=f?8:f,x=2|G;else
 var
 x=v;var
 y=0===a?1:0,H=y?1:y,z=H|x;if(64===e)var
-k=cp(j,g,u,b,64,z);else
+k=cq(j,g,u,b,64,z);else
 var
-J=b4(64-e|0,0),k=cp(j,w(V(g,u,e),J),0,b,e,z);var
+J=b5(64-e|0,0),k=cq(j,w(V(g,u,e),J),0,b,e,z);var
 I=a+1|0;if(s!==a){var
 a=I,j=k;continue}var
 t=k;break}}return t}var
 c=1;for(;;){if((c*2|0)<m){var
 c=c*2|0;continue}var
-o=cq(g,n,b,c,0),h=cq(g,n,b+c|0,m-c|0,0),A=N(64),q=o.length-1;if(0===q)var
+o=cr(g,n,b,c,0),h=cr(g,n,b+c|0,m-c|0,0),A=N(64),q=o.length-1;if(0===q)var
 p=h.length-1,l=0===p?[0]:e4(h,0,p);else
 var
-l=0===h.length-1?e4(o,0,q):iC(o,h);var
+l=0===h.length-1?e4(o,0,q):iE(o,h);var
 r=l.length-1-1|0,D=0;if(!(r<0)){var
 d=D;for(;;){fc(A,4*d|0,l[1+d]);var
 E=d+1|0;if(r!==d){var
 d=E;continue}break}}var
-K=f?8:f;return cp(aA,av(A),0,0,64,4|K)}},d_=function(c){var
-d=l(c),b=N(32),a=0,g=cq(c,d,0,c_(1,(d+eK|0)/af|0),1);for(;;){var
-e=a/4|0;al(b,a,da((q(g,e)[1+e]>>>(8*(a%4|0)|0)|0)&aC));var
+K=f?8:f;return cq(aA,av(A),0,0,64,4|K)}},d_=function(c){var
+d=l(c),b=N(32),a=0,g=cr(c,d,0,c$(1,(d+eK|0)/af|0),1);for(;;){var
+e=a/4|0;al(b,a,db((r(g,e)[1+e]>>>(8*(a%4|0)|0)|0)&aC));var
 f=a+1|0;if(31!==a){var
-a=f;continue}return av(b)}},gE=dm(bf,t),cr=function(a){return a5(l(a),function(c){var
-b=O(a,c);return q(gE,b)[1+b]})},gF=function(a){var
+a=f;continue}return av(b)}},gE=dm(bf,t),cs=function(a){return a5(l(a),function(c){var
+b=O(a,c);return r(gE,b)[1+b]})},gF=function(a){var
 c=dn(64);b3(function(a){var
 d=typeof
 a==="number"?a&aC:W(A(a,b(bq(a,8),8)));return ai(c,d)},a);return dp(c)},gG=function(a,c){var
-d=N(aF(a,db(c)));de(function(c,e){if(typeof
-e==="number")if(8===a)iN(d,c,cV(e));else
+d=N(aF(a,dc(c)));df(function(c,e){if(typeof
+e==="number")if(8===a)iP(d,c,cW(e));else
 if(4===a)fc(d,c,e);else{var
 j=a-1|0,o=0;if(!(j<0)){var
 f=o;for(;;){var
 k=8*f|0,p=k<32?k:31;fb(d,c+f|0,e>>p&aC);var
 q=f+1|0;if(j!==f){var
 f=q;continue}break}}}else{var
-h=8*a|0,g=jH(A(e,b(bq(e,h),h))),i=l(g),m=a<=i?V(g,0,a):w(g,b4(a-i|0,0)),n=0;if(0<=a&&!((l(m)-a|0)<0)&&0<=c&&!((a1(d)-a|0)<c)){aD(m,0,d,c,a);n=1}if(!n)R(fL)}return c+a|0},0,c);return av(d)},gH=function(d,c,b){var
+h=8*a|0,g=jJ(A(e,b(bq(e,h),h))),i=l(g),m=a<=i?V(g,0,a):w(g,b5(a-i|0,0)),n=0;if(0<=a&&!((l(m)-a|0)<0)&&0<=c&&!((a1(d)-a|0)<c)){aD(m,0,d,c,a);n=1}if(!n)R(fL)}return c+a|0},0,c);return av(d)},gH=function(d,c,b){var
 e=l(b),j=0<=X(c)?1:0;if(j){var
 k=dx(c,t(l(d)-e|0));if(k){var
 m=W(c),a=0;for(;;){if((a+4|0)<=e){var
-o=c0(b,a),f=fg(c0(d,m+a|0),o);if(f){var
+o=c1(b,a),f=fg(c1(d,m+a|0),o);if(f){var
 a=a+4|0;continue}return f}var
 g=a===e?1:0;if(g)var
 h=g;else{var
@@ -1907,10 +1907,10 @@ a=a+1|0;continue}var
 h=i}return h}}var
 n=k}else
 var
-n=j;return n},gJ=function(a){return b5(gI,a)},gK=function(b,a){return js(b,a)<0?1:0},bc=[0,cr,gF,function(a){return t(l(a))},fS,gK,gJ,gG,gH,d_],cs=[D,gL,cN(0)],s=function(a){throw[0,cs,a]},bF=function(e){var
+n=j;return n},gJ=function(a){return b6(gI,a)},gK=function(b,a){return ju(b,a)<0?1:0},bc=[0,cs,gF,function(a){return t(l(a))},fS,gK,gJ,gG,gH,d_],ct=[D,gL,cO(0)],q=function(a){throw[0,ct,a]},bF=function(e){var
 f=l(e),a=[0,0];function
-c(b){return a[1]<f?O(e,a[1]):s(gM)}function
-g(b){return c(0)===b?(a[1]++,0):s(w(gN,d(j+a[1])))}function
+c(b){return a[1]<f?O(e,a[1]):q(gM)}function
+g(b){return c(0)===b?(a[1]++,0):q(w(gN,d(j+a[1])))}function
 k(l){g(34);var
 b=dn(32);for(;;){var
 d=c(0);if(34===d){a[1]++;return dp(b)}if(92===d){a[1]++;var
@@ -1922,8 +1922,8 @@ k=0;switch(i){case
 12:ai(b,10);break;case
 16:ai(b,13);break;case
 18:ai(b,9);break;case
-19:if(f<(a[1]+4|0))s(gO);else
-ai(b,da(i_(w(gP,V(e,a[1],4)))&aC));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)ai(b,h);continue}ai(b,d);a[1]++;continue}}function
+19:if(f<(a[1]+4|0))q(gO);else
+ai(b,db(ja(w(gP,V(e,a[1],4)))&aC));a[1]=a[1]+4|0;break;default:k=1}if(!k)j=1}if(!j)ai(b,h);continue}ai(b,d);a[1]++;continue}}function
 h(q){var
 b=c(0),j=0;if(48<=b){if(91===b){a[1]++;if(93===c(0)){a[1]++;return gQ}var
 d=[0,h(0),0];for(;;){if(44===c(0)){a[1]++;var
@@ -1935,32 +1935,32 @@ n=a[1];a[1]++;for(;;){if(a[1]<f){var
 p=9<O(e,a[1])-48>>>0?0:1;if(p){a[1]++;continue}}return[0,V(e,n,a[1]-n|0)]}}var
 m=a[1];for(;;){if(a[1]<f){var
 o=25<O(e,a[1])-97>>>0?0:1;if(o){a[1]++;continue}}return[4,V(e,m,a[1]-m|0)]}}return h(0)},J=function(b,a){if(3===a[0])try{var
-c=dg(b,a[1]);return c}catch(a){a=ao(a);if(a===U)return s(w(gT,b));throw a}return s(gS)},aO=function(a){return 1===a[0]?a[1]:s(gU)},aB=function(a){if(0===a[0]){var
-b=a[1];return 40<l(b)?s(gV):c5(b)}return s(gW)},bd=function(a){return 2===a[0]?a[1]:s(gX)},ct=function(a){switch(a[0]){case
+c=dg(b,a[1]);return c}catch(a){a=ao(a);if(a===U)return q(w(gT,b));throw a}return q(gS)},aO=function(a){return 1===a[0]?a[1]:q(gU)},aB=function(a){if(0===a[0]){var
+b=a[1];return 40<l(b)?q(gV):c6(b)}return q(gW)},bd=function(a){return 2===a[0]?a[1]:q(gX)},cu=function(a){switch(a[0]){case
 0:return[0,aB(a)];case
 1:return[1,a[1]];case
-2:return[3,aJ(ct,a[1])];case
+2:return[3,aJ(cu,a[1])];case
 3:var
 c=a[1];return[4,aJ(function(a){var
-b=ct(a[2]);return[0,a[1],b]},c)];default:var
-b=a[1];return c1(b,g2)?c1(b,g3)?s(g4):g5:g6}},g7=function(B,A){var
-i=ct(bF(B));function
+b=cu(a[2]);return[0,a[1],b]},c)];default:var
+b=a[1];return c2(b,g2)?c2(b,g3)?q(g4):g5:g6}},g7=function(B,A){var
+i=cu(bF(B));function
 j(a){var
-b=bE(bc,cr(a),i);return b?b[1]:s(w(g8,a))}var
-C=0,D=j(g9),k=bC(function(a){return d4(bc,a)},D,C),F=k?k[1]:s(hc),l=b7(F),p=ds(0,64),f=ds(0,64);function
+b=bE(bc,cs(a),i);return b?b[1]:q(w(g8,a))}var
+C=0,D=j(g9),k=bC(function(a){return d4(bc,a)},D,C),F=k?k[1]:q(hc),l=b8(F),p=ds(0,64),f=ds(0,64);function
 m(d,c,b){var
-a=cn(bc,d,c,b);return a?a[1]:s(g_)}var
+a=co(bc,d,c,b);return a?a[1]:q(g_)}var
 d=0,a=j(g$);for(;;){if(a){var
 h=a[1],y=0,z=a[2];if(3===h[0]){var
 e=h[1];if(e){var
 n=e[1];if(0===n[0]){var
 o=e[2];if(o){var
-r=o[1];if(3===r[0]){var
-u=r[1],b=n[1],I=0;if(0<=X(b)&&dv(b,t(l.length-1))){var
-v=W(b),g=q(l,v)[1+v],G=g[3]?m(0,g,u):hb,H=[0,t(d),[0,b,G]];dt(p,m(1,g,u),H);y=1;I=1}}}}}}if(!y)s(ha);var
+s=o[1];if(3===s[0]){var
+u=s[1],b=n[1],I=0;if(0<=X(b)&&dv(b,t(l.length-1))){var
+v=W(b),g=r(l,v)[1+v],G=g[3]?m(0,g,u):hb,H=[0,t(d),[0,b,G]];dt(p,m(1,g,u),H);y=1;I=1}}}}}}if(!y)q(ha);var
 d=d+1|0,a=z;continue}var
-x=dh(dd(0,function(N,M){var
-g=M[1],s=a6(p,g),k=q(p[2],s)[1+s];if(k){var
+x=dh(de(0,function(N,M){var
+g=M[1],s=a6(p,g),k=r(p[2],s)[1+s];if(k){var
 l=k[3],H=k[2];if(0===T(g,k[1]))var
 a=[0,H];else
 if(l){var
@@ -1981,13 +1981,13 @@ var
 a=0}else
 var
 a=0;if(a){var
-w=a[1],b=w[2],v=a6(f,b),n=q(f[2],v)[1+v];for(;;){if(n){var
+w=a[1],b=w[2],v=a6(f,b),n=r(f[2],v)[1+v];for(;;){if(n){var
 L=n[3],u=0===T(n[1],b)?1:0;if(!u){var
 n=L;continue}var
 x=u}else
 var
 x=0;if(1-x)dt(f,b,t(N));var
-r=a6(f,b),h=q(f[2],r)[1+r];if(h){var
+q=a6(f,b),h=r(f[2],q)[1+q];if(h){var
 i=h[3],A=h[2];if(0===T(b,h[1]))var
 o=A;else{if(!i)throw U;var
 j=i[3],B=i[2];if(0===T(b,i[1]))var
@@ -1998,83 +1998,83 @@ d=D;for(;;){if(!d)throw U;var
 y=d[2],z=d[3];if(0!==T(b,d[1])){var
 d=z;continue}var
 o=y;break}}}}return[0,w[1],o]}throw U}}var
-O=E(c);return[0,E(c),O]},A));return[0,i,x[1],x[2]]}},h8=function(a){function
-b(a){return b4(1,O(h9,a))}return b5(h_,a5(l(a),function(d){var
-c=O(a,d),e=b(c%16|0);return w(b(c/16|0),e)}))},ia=h$.slice(),ib=function(a){if(c1(a,ic)&&e1===O(a,0))return id;try{var
-F=l(a);if(F<8)s(hd);var
-o=cW(dl(a,0)),aj=o<2?1:0,ak=aj||((F-8|0)<o?1:0);if(ak)s(he);var
+O=E(c);return[0,E(c),O]},A));return[0,i,x[1],x[2]]}},h_=function(a){function
+b(a){return b5(1,O(h$,a))}return b6(ia,a5(l(a),function(d){var
+c=O(a,d),e=b(c%16|0);return w(b(c/16|0),e)}))},ic=ib.slice(),id=function(a){if(c2(a,ie)&&e1===O(a,0))return ig;try{var
+F=l(a);if(F<8)q(hd);var
+o=cX(dl(a,0)),aj=o<2?1:0,ak=aj||((F-8|0)<o?1:0);if(ak)q(he);var
 al=bF(V(a,8,o)),m=function(b){var
 c=bd(J(hf,J(b,al)));if(c){var
 d=c[2];if(d&&!d[2]){var
-a=W(aB(c[1])),e=W(aB(d[1]));if(0<=a&&!(e<a)&&!(F<((8+o|0)+e|0)))return[0,(8+o|0)+a|0,e-a|0];return s(b)}}return s(b)},p=function(c){var
+a=W(aB(c[1])),e=W(aB(d[1]));if(0<=a&&!(e<a)&&!(F<((8+o|0)+e|0)))return[0,(8+o|0)+a|0,e-a|0];return q(b)}}return q(b)},p=function(c){var
 b=m(c);return V(a,b[1],b[2])},g=function(i,h){var
 d=m(h),j=d[2],n=d[1];return[0,j/8|0,function(e){if(0<=e&&!((j/8|0)<=e)){var
-f=dl(a,n+(8*e|0)|0),g=cW(f);if(0===fj(cV(g),f)){var
+f=dl(a,n+(8*e|0)|0),g=cX(f);if(0===fj(cW(g),f)){var
 l=0;if(!i&&!(0<=g))l=1;if(!l)return t(g)}var
-d=c5(i2(fU,f));if(!i&&!(0<=X(d)))return k(d,b(c,64));return d}return R(h)}]},r=function(e){var
+d=c6(i4(fU,f));if(!i&&!(0<=X(d)))return k(d,b(c,64));return d}return R(h)}]},s=function(e){var
 c=m(e),f=c[2],g=c[1];return[0,f/4|0,function(c){if(0<=c&&!((f/4|0)<=c)){var
 d=dk(a,(g+(4*c|0)|0)+2|0),h=dk(a,g+(4*c|0)|0);if(d<8192)return t(h|d<<16);var
 i=b(t(d),16);return k(t(h),i)}return R(e)}]},G=function(a){return a5(a[1],a[2])},i=bF(p(hg)),ag=0;if(3===i[0]){var
-aa=i[1],a6=0;if(fH(h5,aa)&&fg(dg(h7,aa),h6)){ag=1;a6=1}}if(!ag)s(hh);var
-K=r(hi),u=K[1],am=K[2];if(0===u)s(hj);var
-L=aJ(aO,bd(J(hk,i)));if(fG(function(a){return 1-df(a,hl)},L))s(hm);var
-y=function(a){return df(a,L)},M=function(c){var
+aa=i[1],a6=0;if(fH(h7,aa)&&fg(dg(h9,aa),h8)){ag=1;a6=1}}if(!ag)q(hh);var
+H=aJ(aO,bd(J(hi,i)));if(b4(hj,H))q(hk);if(fG(function(a){return 1-b4(a,hl)},H))q(hm);var
+L=s(hn),u=L[1],am=L[2];if(0===u)q(ho);var
+y=function(a){return b4(a,H)},M=function(c){var
 e=m(c),o=e[1],d=ff(e[2],u);return 8===d?g(0,c)[2]:function(p){var
 j=V(a,o+aF(d,p)|0,d),e=l(j)-1|0;if(e<0)var
 g=f;else{var
 c=e,h=f;for(;;){var
 m=t(O(j,c)),i=k(b(h,8),m),n=c-1|0;if(0!==c){var
 c=n,h=i;continue}var
-g=i;break}}return g}},z=J(hn,i);if(y(ho))var
+g=i;break}}return g}},z=J(hp,i);if(y(hq))var
 v=1;else
 var
-$=y(h3),v=$?[0,aB(J(h4,z))]:$;var
-N=function(a){return f},an=1===v?N:M(h2);if(typeof
+$=y(h5),v=$?[0,aB(J(h6,z))]:$;var
+N=function(a){return f},an=1===v?N:M(h4);if(typeof
 v==="number")if(v)var
-aq=r(hp)[2],H=aq,B=[0,g(0,hq)[2]];else{try{var
-aX=[0,M(hZ)],_=aX}catch(a){a=ao(a);if(a[1]!==cs)throw a;var
+aq=s(hr)[2],I=aq,B=[0,g(0,hs)[2]];else{try{var
+aX=[0,M(h1)],_=aX}catch(a){a=ao(a);if(a[1]!==ct)throw a;var
 _=0}var
-H=N,B=_}else
+I=N,B=_}else
 var
-aY=r(h0)[2],H=aY,B=[0,g(0,h1)[2]];var
-ar=g(1,hr)[2],as=g(1,hs)[2],P=g(0,ht)[2],S=m(hu),at=S[1],T=m(hv),av=S[2]<u?1:0,au=T[1],aw=av||((T[2]/32|0)<u?1:0);if(aw)s(hw);var
-ax=r(hx)[2],ay=r(hy)[2],h=aO(J(hz,z)),C=aB(J(hA,z)),az=X(C)<0?1:0,aA=az||dw(C,t(64));if(aA)s(hB);var
-aC=g(1,hC)[2],aD=g(1,hD)[2],aE=g(0,hE)[2],Y=b7(bd(bF(p(hF)))),aG=function(m){var
-o=e(aE,m),p=e(aC,m),x=W(C);if(64<l(h))s(gZ);var
-B=dX(cr(h),f,c,0);if(B){var
+aY=s(h2)[2],I=aY,B=[0,g(0,h3)[2]];var
+ar=g(1,ht)[2],as=g(1,hu)[2],P=g(0,hv)[2],S=m(hw),at=S[1],T=m(hx),av=S[2]<u?1:0,au=T[1],aw=av||((T[2]/32|0)<u?1:0);if(aw)q(hy);var
+ax=s(hz)[2],ay=s(hA)[2],h=aO(J(hB,z)),C=aB(J(hC,z)),az=X(C)<0?1:0,aA=az||dw(C,t(64));if(aA)q(hD);var
+aC=g(1,hE)[2],aD=g(1,hF)[2],aE=g(0,hG)[2],Y=b8(bd(bF(p(hH)))),aG=function(m){var
+o=e(aE,m),p=e(aC,m),x=W(C);if(64<l(h))q(gZ);var
+B=dX(cs(h),f,c,0);if(B){var
 D=B[1],w=D[2],F=D[1],G=function(a){var
-c=t(64),d=b(ap(w,t(cw)),32),e=b(ap(F,p),32);if(dw(a3(k(ap(a,ap(w,t(cw))),e),d),c))s(g0);return ck(F,w,t(x),p,o,a)},r=[0,0],u=[0,l(h)],y=l(h)-1|0;if(!(y<0)){var
+c=t(64),d=b(ap(w,t(cx)),32),e=b(ap(F,p),32);if(dw(a3(k(ap(a,ap(w,t(cx))),e),d),c))q(g0);return cl(F,w,t(x),p,o,a)},s=[0,0],u=[0,l(h)],y=l(h)-1|0;if(!(y<0)){var
 a=y;for(;;){if(Q(h,a)===46){var
-K=r[1];r[1]=[0,V(h,a+1|0,(u[1]-a|0)-1|0),K];u[1]=a}var
+K=s[1];s[1]=[0,V(h,a+1|0,(u[1]-a|0)-1|0),K];u[1]=a}var
 L=a-1|0;if(0!==a){var
 a=L;continue}break}}var
-J=r[1],i=0,O=b5(gY,[0,V(h,0,u[1]),J]),I=l(h);for(;;){if(I<=i)var
+J=s[1],i=0,O=b6(gY,[0,V(h,0,u[1]),J]),I=l(h);for(;;){if(I<=i)var
 n=0;else{if(Q(h,i)!==46){var
 i=i+1|0;continue}var
 n=[0,i]}var
-P=n?(l(h)-n[1]|0)-1|0:n,R=fA(t(10),P),j=ap(t(cw),R),v=E(ap(c5(O),p)),N=E(a3(E(b(v,32)),j));if(bs(o,b(c,x)))var
+P=n?(l(h)-n[1]|0)-1|0:n,R=fA(t(10),P),j=ap(t(cx),R),v=E(ap(c6(O),p)),N=E(a3(E(b(v,32)),j));if(bs(o,b(c,x)))var
 d=N;else
 var
-S=Math.log(c6(o))-x*0.693147180559945286,z=b(v,32),M=A(z,ap(j,a3(z,j))),T=a3(b(v,32),j),U=c6(j),d=k(T,jF(Math.ceil(c6(M)/U-S*4294967296.)));var
+S=Math.log(c7(o))-x*0.693147180559945286,z=b(v,32),M=A(z,ap(j,a3(z,j))),T=a3(b(v,32),j),U=c7(j),d=k(T,jH(Math.ceil(c7(M)/U-S*4294967296.)));var
 H=G(d)?G(du(d))?du(d):d:fB(d);break}}else
 var
-H=s(g1);var
-X=e(aD,m),g=[0,aO(q(Y,m)[1+m]),p,X,o,H,hG],Z=d_(dG(bc,g));return[0,g[1],g[2],g[3],g[4],g[5],Z]},aH=a5(u,function(b){var
-f=W(e(P,b+1|0)),g=W(e(P,b));if(f<g)R(hH);var
-h=e(an,b),c=f-1|0,d=0,k=e(H,b);for(;;){if(c<g){var
+H=q(g1);var
+X=e(aD,m),g=[0,aO(r(Y,m)[1+m]),p,X,o,H,hI],Z=d_(dG(bc,g));return[0,g[1],g[2],g[3],g[4],g[5],Z]},aH=a5(u,function(b){var
+f=W(e(P,b+1|0)),g=W(e(P,b));if(f<g)R(hJ);var
+h=e(an,b),c=f-1|0,d=0,k=e(I,b);for(;;){if(c<g){var
 l=V(a,au+(32*b|0)|0,32),m=e(as,b),n=e(ar,b),o=B?e(B[1],b):h,p=e(am,b);return[0,0!==O(a,at+b|0)?1:0,p,h,o,n,m,l,d,k]}var
-i=e(ay,c),j=[0,[0,e(ax,c),i],d],c=c-1|0,d=j;continue}}),Z=a5(Y.length-1,aG),aI=J(hJ,J(hI,i)),aK=g7(p(hK),Z),aL=p(hL),aM=p(hM),aN=G(g(0,hN)),aP=G(g(0,hO)),aQ=G(g(0,hP)),aR=y(hQ)?[0,aJ(aB,bd(J(hR,i)))]:0,aS=bd(J(hS,aI)),aT=aJ(function(a){return aO(a)},aS),aU=y(hT),aV=aB(J(hU,z)),aW=aO(J(hW,J(hV,i))),n=[0,aO(J(hY,J(hX,i))),aW,h,C,aV,v,aU,aT,aR,Z,aQ,aP,aN,aH,aM,aL]}catch(a){a=ao(a);if(a[1]===cs){var
-D=a[2],ah=0;if(8<l(D)&&cZ(V(D,0,8),ie)){var
+i=e(ay,c),j=[0,[0,e(ax,c),i],d],c=c-1|0,d=j;continue}}),Z=a5(Y.length-1,aG),aI=J(hL,J(hK,i)),aK=g7(p(hM),Z),aL=p(hN),aM=p(hO),aN=G(g(0,hP)),aP=G(g(0,hQ)),aQ=G(g(0,hR)),aR=y(hS)?[0,aJ(aB,bd(J(hT,i)))]:0,aS=bd(J(hU,aI)),aT=aJ(function(a){return aO(a)},aS),aU=y(hV),aV=aB(J(hW,z)),aW=aO(J(hY,J(hX,i))),n=[0,aO(J(h0,J(hZ,i))),aW,h,C,aV,v,aU,aT,aR,Z,aQ,aP,aN,aH,aM,aL]}catch(a){a=ao(a);if(a[1]===ct){var
+D=a[2],ah=0;if(8<l(D)&&c0(V(D,0,8),ih)){var
 ab=D;ah=1}if(!ah)var
-ab=w(ig,D);return[0,0,ab]}if(a!==b0&&a!==bZ){if(a[1]!==bW&&a[1]!==bX&&a!==b8&&a!==c9&&a!==U)throw a;return ii}return ih}try{var
-ac=gx(bc,a,n,aK)}catch(a){a=ao(a);if(a!==b8&&a!==b0&&a!==bZ)throw a;return ij}var
+ab=w(ii,D);return[0,0,ab]}if(a!==b0&&a!==bZ){if(a[1]!==bW&&a[1]!==bX&&a!==b9&&a!==c_&&a!==U)throw a;return ik}return ij}try{var
+ac=gx(bc,a,n,aK)}catch(a){a=ao(a);if(a!==b9&&a!==b0&&a!==bZ)throw a;return il}var
 ad=ac[1];if(0===X(ad)){var
-aZ=n[14],a0=fD(n[14]),x=de(function(b,a){return a},a0,aZ),ae=n[6],ai=0;if(typeof
+aZ=n[14],a0=fD(n[14]),x=df(function(b,a){return a},a0,aZ),ae=n[6],ai=0;if(typeof
 ae==="number"&&ae)if(0<X(x[9]))var
-a1=w(il,w(bV(x[9]),ik)),I=w(im,w(bV(x[4]),a1));else
+a1=w(io,w(bV(x[9]),im)),K=w(ip,w(bV(x[4]),a1));else
 var
-I=w(bV(x[4]),ir);else
+K=w(bV(x[4]),it);else
 ai=1;if(ai)var
-a4=n[7]?is:it,I=w(bV(x[3]),a4);var
-a2=w(ip,w(I,w(io,h8(ac[2]))));return[0,1,w(iq,w(d(j+db(n[14])),a2))]}var
-af=W(ad);return[0,0,w(iu,q(ia,af)[1+af])]};jB(function(a){return ib(a)[2]});c$(0);return}}(globalThis));
+a4=n[7]?iu:iv,K=w(bV(x[3]),a4);var
+a2=w(ir,w(K,w(iq,h_(ac[2]))));return[0,1,w(is,w(d(j+dc(n[14])),a2))]}var
+af=W(ad);return[0,0,w(iw,r(ic,af)[1+af])]};jD(function(a){return id(a)[2]});da(0);return}}(globalThis));
