@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import signal
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -24,12 +26,29 @@ _DURATIONS = Path(__file__).parent / "durations.json"
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what took more than 0.2 s when the tests were timed last."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark slow tests, which took more than 0.2 s when timed last; leave out cases of samples."""
     slow = frozenset(json.loads(_DURATIONS.read_text(encoding="utf-8"))["slow"])
+    alike: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.nodeid.partition("[")[0] in slow:
+        name = item.nodeid.partition("[")[0]
+        if name in slow:
             item.add_marker("slow")
+        if item.get_closest_marker("sampled") is not None:
+            alike[name].append(item)
+    if not alike or os.environ.get("TCC_ALL_CASES"):
+        return
+    left_out = {id(item) for cases in alike.values() for item in _left_out(cases)}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
+    items[:] = [item for item in items if id(item) not in left_out]
+
+
+def _left_out(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """The cases of a test that are not in its sample, which is spaced evenly."""
+    marker = cases[0].get_closest_marker("sampled")
+    most = len(cases) if marker is None else min(marker.args[0], len(cases))
+    kept = {at * len(cases) // most for at in range(most)}
+    return [case for at, case in enumerate(cases) if at not in kept]
 
 
 def pytest_collection_finish() -> None:

@@ -257,6 +257,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.sampled(24)
 def test_each_member_alone_is_told_with_its_sense(
     tcc: Tcc,
     old: Path,

@@ -42,9 +42,9 @@ def agree_and_differ(rng: random.Random, rounds: int) -> tuple[int, int, dict[st
 
 
 def test_random_cores_agree_with_the_oracle_and_with_nothing_else() -> None:
-    valid, cut, refused = agree_and_differ(random.Random(11), 240)
+    valid, cut, refused = agree_and_differ(random.Random(11), 90)
     print(f"{valid} artifacts valid, {cut} of them cut, {refused} forged ones refused")
-    assert valid > 120 and cut > 8 and min(refused.values()) > 8
+    assert valid > 40 and cut > 2 and min(refused.values()) > 2
 
 
 @pytest.mark.campaign

@@ -96,6 +96,7 @@ def words(checked: CheckedArtifact, longest: int) -> set[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize(("seed", "longest"), [(n, 8 if n % 3 == 0 else 5) for n in range(15)])
+@pytest.mark.sampled(6)
 def test_words_are_those_of_the_definition(seed: int, longest: int) -> None:
     artifact, core = endless(seed, longest)
     found = words(check(artifact), longest)

@@ -74,6 +74,7 @@ def test_a_state_takes_the_same_bytes_whatever_the_length_of_plans() -> None:
 
 
 @pytest.mark.parametrize("number", range(60))
+@pytest.mark.sampled(20)
 def test_the_compiler_writes_what_the_slow_builder_writes(number: int) -> None:
     data, core = random_core(random.Random(number))
     found = compile_core(data, replace(GATE, tilt=8)).artifact

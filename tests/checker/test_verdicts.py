@@ -93,6 +93,7 @@ plan = (a | b | c c){0,22}
     ],
     ids=str,
 )
+@pytest.mark.sampled(3)
 def test_of_counts_that_are_bounds_no_verdict_differs(options: dict[str, Any]) -> None:
     """Counts for a gate, past 2^63, and rounded ones, of sums whose parts are far apart."""
     left = "limit count(b) <= 3\n" if "relax" in options else ""
@@ -103,6 +104,7 @@ def test_of_counts_that_are_bounds_no_verdict_differs(options: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.sampled(5)
 def test_of_no_feature_differs_a_verdict(kind: str) -> None:
     pairs = list(compared(forged(KINDS[kind], 100)))
     assert [pair for pair in pairs if not pair.agree and pair.certs not in NOT_YET] == []

@@ -226,6 +226,7 @@ def test_what_a_link_in_the_place_of_a_part_leads_to_is_not_written(
 
 @pytest.mark.parametrize("name", ["part-00000002.ndjson", "batch.json", ".lock"])
 @pytest.mark.parametrize("kind", ["folder", "pipe", "link to nothing"])
+@pytest.mark.sampled(4)
 def test_what_is_no_file_in_the_place_of_one_is_named(
     tcc: Tcc, artifact: Path, tmp_path: Path, name: str, kind: str
 ) -> None:

@@ -52,6 +52,7 @@ def test_what_the_policy_refuses_and_by_which_part(name: str, trace: Trace) -> N
 
 
 @pytest.mark.parametrize(("name", "trace"), sessions("allowed"))
+@pytest.mark.sampled(20)
 def test_ledgers_of_them_are_validated(name: str, trace: Trace, tmp_path: Path) -> None:
     at, key = [0], bytes(32)
     at[0] = trace.calls[0].at_ms or 0

@@ -87,6 +87,7 @@ def test_what_was_given_is_called_what_it_is(tcc, kinds, told: str, code: int, s
         "gate TCCA -- cat",
     ],
 )
+@pytest.mark.sampled(3)
 def test_a_start_that_was_refused_leaves_nothing(tcc, kinds, told: str) -> None:
     folder = kinds["TCG"].parent
     there = sorted(folder.iterdir())

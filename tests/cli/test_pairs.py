@@ -105,6 +105,7 @@ def cut(ledger: Path) -> None:
 
 
 @pytest.mark.parametrize("pair", [p for p in PAIRS if "session" not in p], ids=_named)
+@pytest.mark.sampled(10)
 def test_a_search_with_a_pair_validates(tmp_path: Path, pair: frozenset[str]) -> None:
     for atoms in range(len(LISTS) if "atoms" in pair else 1):
         at = tmp_path / str(atoms)
@@ -126,6 +127,7 @@ def test_a_search_with_a_pair_validates(tmp_path: Path, pair: frozenset[str]) ->
 
 
 @pytest.mark.parametrize("pair", [p for p in PAIRS if "session" not in p], ids=_named)
+@pytest.mark.sampled(10)
 def test_a_run_with_a_pair_validates(tcc: Any, tmp_path: Path, pair: frozenset[str]) -> None:
     given = Given(tmp_path, pair)
     book = {"tool": "find", "model": "probe", "cost": "0.5"}
@@ -151,6 +153,7 @@ def test_a_run_with_a_pair_validates(tcc: Any, tmp_path: Path, pair: frozenset[s
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=_named)
+@pytest.mark.sampled(10)
 def test_an_execution_with_a_pair_validates(tmp_path: Path, pair: frozenset[str]) -> None:
     given, made = Given(tmp_path, pair), list[str]()
 
@@ -192,6 +195,7 @@ def tools(made: list[str]) -> list[BaseTool]:
 
 @pytest.mark.parametrize("door", ["guard", "build_graph"])
 @pytest.mark.parametrize("pair", PAIRS, ids=_named)
+@pytest.mark.sampled(14)
 def test_guarded_tools_with_a_pair_validate(
     tmp_path: Path, pair: frozenset[str], door: str
 ) -> None:
@@ -220,6 +224,7 @@ BUDGETED = frozenset(("account", "adapters", "atoms", "budget", "margin"))
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=_named)
+@pytest.mark.sampled(7)
 def test_a_relay_with_a_pair_validates(tmp_path: Path, pair: frozenset[str]) -> None:
     """What a relay is given stands in the session that it reopens: it has no options for it."""
     given = Given(tmp_path, pair)
@@ -253,6 +258,7 @@ BATCH = {
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=_named)
+@pytest.mark.sampled(7)
 def test_a_batch_has_a_pair_or_says_that_it_has_not(
     tcc: Any, tmp_path: Path, pair: frozenset[str]
 ) -> None:

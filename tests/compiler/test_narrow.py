@@ -22,6 +22,7 @@ limit depth <= 90
 
 @pytest.mark.parametrize("most", [0, 1 << 30])
 @pytest.mark.parametrize("number", range(40))
+@pytest.mark.sampled(24)
 def test_edge_by_edge_and_level_by_level_are_one(
     number: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def agree(seed: int, **shape: object) -> str:
 
 
 @pytest.mark.parametrize("block", blocks(6, 10))
+@pytest.mark.sampled(2)
 def test_the_artifact_of_a_random_grammar_is_that_of_its_list_of_plans(block: int) -> None:
     outcomes = Counter(agree(seed) for seed in range(50 * block, 50 * block + 50))
     assert outcomes["equal"] >= 20, outcomes
@@ -84,8 +85,8 @@ def test_each_kind_of_statement_agrees_where_it_is_frequent(operator: str) -> No
         "forbids": {"forbids": 4, "plain": 0.5},
         "signatures": {"signatures": 1.0, "plain": 0.5},
     }
-    outcomes = Counter(agree(seed, **shapes[operator]) for seed in range(10_000, 10_040))
-    assert outcomes["equal"] + outcomes["empty"] >= 12, outcomes
+    outcomes = Counter(agree(seed, **shapes[operator]) for seed in range(10_000, 10_018))
+    assert outcomes["equal"] + outcomes["empty"] >= 5, outcomes
 
 
 @pytest.mark.campaign

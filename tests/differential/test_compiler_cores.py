@@ -71,12 +71,12 @@ def compare_unbounded(seed: int) -> str:
 
 
 def test_random_cores_give_the_bytes_that_brute_force_gives() -> None:
-    for seed in range(150):
+    for seed in range(60):
         compare_core(seed)
 
 
 def test_finiteness_without_a_limit_on_depth_is_what_depth_shows() -> None:
-    codes = [compare_unbounded(seed) for seed in range(60)]
+    codes = [compare_unbounded(seed) for seed in range(25)]
     assert {"ok", "TCC401", "TCC402"} <= set(codes)
 
 

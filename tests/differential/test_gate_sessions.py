@@ -58,6 +58,7 @@ def random_answer(rng: random.Random, tool: str) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.sampled(24)
 def test_a_random_session(seed: int, artifact: Artifact, tmp_path: Path) -> None:
     rng = random.Random(seed)
     ledger = tmp_path / "s.ledger"

@@ -53,6 +53,7 @@ def compare(seed: int) -> str:
 
 
 @pytest.mark.parametrize("block", blocks(5, 8))
+@pytest.mark.sampled(2)
 def test_random_cores_give_the_bytes_that_brute_force_gives(block: int) -> None:
     outcomes = Counter(compare(seed) for seed in range(40 * block, 40 * block + 40))
     assert outcomes["whole"] >= 10
@@ -75,7 +76,7 @@ def without_strict(core: Core) -> Core:
 @pytest.mark.parametrize("name", ["sum", "count", "require", "forbid", "owe"])
 def test_what_is_relaxed_by_name_leaves_the_plans_that_the_others_allow(name: str) -> None:
     narrowed = 0
-    for seed in range(400 if name in ("sum", "forbid") else 60):
+    for seed in range(160 if name in ("sum", "forbid") else 30):
         data, core = random_later_core(random.Random(seed), MOST, strict=0.0)
         numbers = [at for at, one in enumerate(core.statements) if kind_of(one) == name]
         left_out = tuple([at for at in numbers if parts_of(core)[at].place != "gate"])
@@ -90,7 +91,7 @@ def test_what_is_relaxed_by_name_leaves_the_plans_that_the_others_allow(name: st
             assert result.artifact == build_relaxed(data, left_out, MOST)
             check_core(check(result.artifact))
             narrowed += check(result.artifact).plans[-1] > len(plans(core, MOST))
-    assert narrowed > 3
+    assert narrowed > 1
 
 
 def kind_of(statement: Statement) -> str:
@@ -119,6 +120,7 @@ def test_every_kind_of_statement_is_left_out_somewhere() -> None:
 
 
 @pytest.mark.parametrize("number", range(GRAMMARS))
+@pytest.mark.sampled(10)
 def test_a_relaxed_run_finds_the_plans_of_its_core_and_no_other(number: int) -> None:
     found, artifact = relaxed(number)
     seed = bytes([number]) * 32
@@ -135,6 +137,7 @@ def test_a_relaxed_run_finds_the_plans_of_its_core_and_no_other(number: int) -> 
 
 
 @pytest.mark.parametrize("number", range(GRAMMARS))
+@pytest.mark.sampled(10)
 def test_the_ledger_of_a_relaxed_run_is_valid(number: int) -> None:
     found, artifact = relaxed(number)
     held = build_relaxed(found.data, found.named, LONGEST)

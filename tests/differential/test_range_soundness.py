@@ -122,9 +122,9 @@ def certified(race: str | None, first: int, runs: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize("race", [None, "coupled"])
 def test_no_plan_outside_could_have_won_whatever_it_costs(race):
-    instances, outside = certified(race, 0, 150)
-    print(f"150 certified runs of {instances}, {outside} plans outside")
-    assert outside > 500
+    instances, outside = certified(race, 0, 60)
+    print(f"60 certified runs of {instances}, {outside} plans outside")
+    assert outside > 200
 
 
 @pytest.mark.campaign

@@ -56,7 +56,7 @@ class Small(Reference):
 def test_what_is_left_of_a_node_goes_on_in_fallback(least):
     rng = random.Random(least)
     late, dead = 0, 0
-    for number in range(60):
+    for number in range(24):
         if number % 2:
             checked, artifact = drawn(rng)
         else:
@@ -79,4 +79,4 @@ def test_what_is_left_of_a_node_goes_on_in_fallback(least):
             late += b'"kind":"draw"' in after and b'"kind":"rest"' in before
             dead += b'"dead_end":true,"kind":"draw"' in after
     print(f"{late} runs with draws in fallback, {dead} with dead ends")
-    assert late >= 5 or least == 1
+    assert late >= 2 or least == 1

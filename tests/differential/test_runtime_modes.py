@@ -90,6 +90,7 @@ def part_of(found: dict, due: dict) -> None:
 @pytest.mark.parametrize("tilt", [0, 6])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.sampled(32)
 def test_every_number_of_a_surrogate_run(number, kind, tilt, inflate):
     artifact, tree = case(number, kind, tilt, inflate)
     for salt in range(2):
@@ -111,6 +112,7 @@ def test_every_number_of_a_surrogate_run(number, kind, tilt, inflate):
 @pytest.mark.parametrize("keys", ["finalized", "anchored"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.sampled(16)
 def test_a_certified_stop_has_the_best_plans(number, kind, keys):
     for tilt, inflate in ((0, "1"), (8, "1"), (8, "3.25"), (2, "1.01")):
         artifact, tree = case(number, kind, tilt, inflate)
@@ -128,6 +130,7 @@ def test_a_certified_stop_has_the_best_plans(number, kind, keys):
 @pytest.mark.parametrize("tilt", [0, 6])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.sampled(32)
 def test_every_number_of_a_rest_run(number, kind, tilt, inflate):
     artifact, tree = case(number, kind, tilt, inflate)
     for salt in range(2):

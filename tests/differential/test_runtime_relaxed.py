@@ -39,6 +39,7 @@ def test_the_grammars_leave_out_every_kind_of_statement():
 
 @pytest.mark.parametrize("keys", ["finalized", "anchored"])
 @pytest.mark.parametrize("number", range(GRAMMARS))
+@pytest.mark.sampled(20)
 def test_a_relaxed_run_finds_the_plans_of_its_core_and_no_other(number, keys):
     found, artifact = relaxed(number)
     seed = bytes([number]) * 32
@@ -75,6 +76,7 @@ def barren(records) -> list[str]:
 
 
 @pytest.mark.parametrize("number", range(GRAMMARS))
+@pytest.mark.sampled(14)
 def test_a_certified_relaxed_run_has_the_best_plans(number):
     found, artifact = relaxed(number)
     for salt in range(4):
@@ -103,6 +105,7 @@ def test_a_relaxed_run_draws_from_plans_that_the_exact_artifact_has():
 
 
 @pytest.mark.parametrize("number", range(GRAMMARS))
+@pytest.mark.sampled(14)
 def test_a_cut_run_has_the_best_short_plans(number):
     kind = ("exact", "network", "rounded")[number % 3]
     artifact, tree = case(number, kind, (0, 8)[number % 2])

@@ -342,6 +342,7 @@ def test_a_pin_and_a_broken_column_are_refused_by_both() -> None:
 
 @pytest.mark.parametrize("bits", [1, 2, 7, 31, 32, 33, 62, 63])
 @pytest.mark.parametrize(("length", "tilt", "cost", "beta"), WIDE)
+@pytest.mark.sampled(16)
 def test_rounded_counts_are_shown_in_bulk_and_no_change_of_one_is(
     length: int, tilt: int, cost: int, beta: str, bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

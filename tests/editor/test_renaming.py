@@ -44,6 +44,7 @@ def statements(text: str) -> str:
 
 
 @pytest.mark.parametrize("path", WHOLE, ids=lambda path: path.stem)
+@pytest.mark.sampled(4)
 def test_a_name_is_changed_and_changed_back(path: Path) -> None:
     text = path.read_text("utf-8")
     project = read(text)

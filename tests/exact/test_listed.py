@@ -191,5 +191,5 @@ def decide(seed: int) -> str:
 
 
 def test_drawn_conditions_about_lists_are_not_proved_wrongly() -> None:
-    found = Counter(decide(seed) for seed in range(100))
-    assert found["proved"] >= 5 and found["refuted"] >= 20
+    found = Counter(decide(seed) for seed in range(50))
+    assert found["proved"] >= 2 and found["refuted"] >= 10

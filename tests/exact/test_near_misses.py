@@ -77,6 +77,7 @@ PAIRS = (
 
 
 @pytest.mark.parametrize(("policy", "question"), PAIRS)
+@pytest.mark.sampled(20)
 def test_a_stronger_statement_is_not_proved(policy: str, question: str) -> None:
     artifact = tcc.compile_text(f"{HEAD}{policy}\n")
     assert tcc.prove(artifact, question, timeout=2).verdict != "proved"

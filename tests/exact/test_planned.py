@@ -161,8 +161,8 @@ def decide(seed: int, sessions: int, timeout: float) -> str:
 
 
 def test_proved_questions_about_plans_are_not_broken_by_random_sessions() -> None:
-    found = Counter(decide(seed, 40, 0.5) for seed in range(80))
-    assert found["proved by plans"] >= 10 and found["refuted"] >= 10
+    found = Counter(decide(seed, 40, 0.5) for seed in range(40))
+    assert found["proved by plans"] >= 5 and found["refuted"] >= 5
 
 
 @pytest.mark.campaign

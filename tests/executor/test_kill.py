@@ -44,6 +44,7 @@ def logged(log: Path) -> list[dict]:
 
 @pytest.mark.parametrize("mode", ["key", "plain"])
 @pytest.mark.parametrize("text", [PLAIN, TWICE])
+@pytest.mark.sampled(2)
 def test_killed_at_some_steps_and_reopened(text: str, mode: str, tmp_path: Path) -> None:
     killed_and_reopened(text, mode, tmp_path, 11)
 

@@ -90,6 +90,7 @@ plan = say
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+@pytest.mark.sampled(9)
 def test_what_an_answer_of_a_server_means(form: Form, tmp_path: Path) -> None:
     ledger = tmp_path / "s.ledger"
     with library.Gate(library.compile_text(SAYS), ledger=ledger) as gate:

@@ -149,6 +149,7 @@ FORGERS = {
 
 
 @pytest.mark.parametrize("forger", FORGERS, ids=lambda kind: kind.__name__)
+@pytest.mark.sampled(5)
 def test_a_lie_about_draws_is_refused_however_consistent(forger):
     tried = 0
     for artifact, told in RUNS:

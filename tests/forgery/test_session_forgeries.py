@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from tcc_certs.session import SessionValidation, validate
 from tests.forgery.mutants import changes
 from tests.oracle_session.shapes import NAMES, artifact_for, shape
 from tests.oracle_session.writer import KEY, named, sealed
+
+STRIDE = 4  # every fourth change by default, all of them in a campaign
 
 Records = list[dict[str, Any]]
 _ENTRIES = ("open", "answers", "given")
@@ -109,12 +112,12 @@ def judged(name: str, records: Records, at: int, path: str, key: bytes | None) -
 
 
 @cache
-def survivors(name: str, key: bytes | None) -> frozenset[tuple[str, str]]:
-    """The members that have a change which is not refused."""
+def survivors(name: str, key: bytes | None, stride: int = 1) -> frozenset[tuple[str, str]]:
+    """The members that have a change which is not refused; of every so many changes."""
     records = shape(name)
     honest = validate(sealed(records), artifact_for(name), key=key)
     found = set()
-    for at, path, forged in mutants(records):
+    for at, path, forged in islice(mutants(records), 0, None, stride):
         told = judged(name, forged, at, path, key)
         if not told.findings:
             found.add((str(records[at]["kind"]), path))
@@ -160,15 +163,17 @@ KEYED = {
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("key", [None, KEY], ids=["without", "with"])
 def test_a_change_is_refused_or_is_asserted(name: str, key: bytes | None) -> None:
-    assert survivors(name, key) <= ASSERTED | (KEYED if key is None else set())
+    assert survivors(name, key, STRIDE) <= ASSERTED | (KEYED if key is None else set())
 
 
+@pytest.mark.campaign
 def test_what_is_asserted_has_a_change_that_is_not_refused() -> None:
     """The lists have no slack."""
     assert frozenset().union(*[survivors(name, KEY) for name in NAMES]) == ASSERTED
     assert frozenset().union(*[survivors(name, None) for name in NAMES]) == ASSERTED | KEYED
 
 
+@pytest.mark.campaign
 def test_what_is_shown_is_not_asserted_with_the_key() -> None:
     assert ("call", "open.of.each.like") not in survivors("shown", KEY)
     assert ("call", "open.of.each.digest") not in survivors("shown", KEY)
@@ -230,7 +235,7 @@ def test_a_cut_at_any_byte_is_incomplete(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES[:1])
 def test_a_flipped_byte_is_refused(name: str) -> None:
     data = sealed(shape(name))
-    for at in [*range(0, len(data), 7), len(data) - 1]:
+    for at in [*range(0, len(data), 23), len(data) - 1]:
         forged = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
         found = validate(forged, artifact_for(name))
         if at == len(data) - 1:  # the last LF

@@ -338,7 +338,7 @@ def test_a_session_with_questions_decides_as_the_rules_say() -> None:
     run_state_machine_as_test(
         Sessions,
         settings=settings(
-            max_examples=30,
+            max_examples=14,
             stateful_step_count=30,
             deadline=None,
             derandomize=True,

@@ -119,6 +119,7 @@ def drawn(seeds: Sequence[int]) -> list[Twin]:
 
 
 @pytest.mark.parametrize("seed", range(10))
+@pytest.mark.sampled(4)
 def test_the_kept_policy_decides_as_the_definition(seed: int) -> None:
     decisions = 0
     for twin in drawn(range(seed * 1000, seed * 1000 + 60)):

@@ -78,7 +78,7 @@ def test_a_core_is_read_as_it_was_written(core: Core) -> None:
     assert encode(core_json(found)) == data
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(cores())
 def test_drawn_cores_are_read_as_they_were_written(core: Core) -> None:
     data = encode(core_json(core))

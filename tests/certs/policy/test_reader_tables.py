@@ -62,6 +62,7 @@ def corpus() -> list[tuple[str, Document]]:
     ]
 
 
+@pytest.mark.campaign
 def test_every_row_of_a_table_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     documents = corpus()
     assert all(outcome(document).startswith("Core(") for _, document in documents[:2])

@@ -167,6 +167,7 @@ def lower_losses(parts: list[Laplace], mu: float, delta: float) -> float:
     ],
 )
 @pytest.mark.parametrize("places", [3, 6])
+@pytest.mark.sampled(5)
 def test_laplace_noise_is_within_three_hundredths_of_its_losses(
     parts: list[Laplace], mu: float, places: int
 ) -> None:

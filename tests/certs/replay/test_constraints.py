@@ -75,6 +75,7 @@ def agrees(checked, truncate: int, most: int = 4) -> int:
     ],
     ids=str,
 )
+@pytest.mark.sampled(10)
 def test_each_statement_forbids_what_it_means(statements):
     amounts = {
         "cost": [0, 250_000_000, 0], "price": [0, 1, 2], "latency": [5, 0, 1], "epsilon": [0, 0, 1],

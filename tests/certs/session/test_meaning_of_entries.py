@@ -98,6 +98,7 @@ def listed(declared: Sequence[Field], states: Mapping[str, State]) -> dict[str, 
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.sampled(5)
 def test_entries_are_decided_like_values(seed: int) -> None:
     decisions = 0
     for part in range(50):

@@ -100,7 +100,7 @@ def test_the_automaton_of_a_random_core_is_the_list_of_its_plans(block: int) -> 
 
 def test_each_statement_alone_is_what_listing_says() -> None:
     narrower = 0
-    for seed in range(120):
+    for seed in range(50):
         rng = random.Random(seed)
         _, core = random_later_core(rng, MOST, strict=0.0, statements=0.7)
         deep = [one for one in core.statements if isinstance(one, Total) and one.what == "depth"]
@@ -116,7 +116,7 @@ def test_each_statement_alone_is_what_listing_says() -> None:
                 assert (refusal.code, due) == ("TCC402", frozenset())
                 continue
             assert listed(table, letters) == due
-    assert narrower > 15
+    assert narrower > 6
 
 
 def free(names: set[str], strict: set[str] = frozenset(), *statements: Statement) -> Core:
@@ -133,7 +133,7 @@ def at_most(tool: str, field: str, bound: str) -> Limit:
 
 
 def test_a_sum_over_cycles_is_what_listing_says() -> None:
-    for seed in range(60):
+    for seed in range(20):
         rng = random.Random(seed)
         core = free({"b-b", "opt"}, set(), at_most("b-b", "n", str(rng.randrange(0, 5))))
         table, letters = automaton(core)

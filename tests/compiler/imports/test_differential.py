@@ -189,6 +189,7 @@ def test_what_is_lost_is_said(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HELD)
+@pytest.mark.sampled(16)
 def test_random_values_are_decided_alike(name: str) -> None:
     schema = HELD[name][0]
     gate, _ = imported(schema)

@@ -128,6 +128,7 @@ def test_the_data_is_of_more_than_ten_servers() -> None:
 
 
 @pytest.mark.parametrize("server", SERVERS, ids=lambda server: server["package"])
+@pytest.mark.sampled(8)
 def test_tools_of_a_published_server_are_decided_as_by_their_schemas(server: Any) -> None:
     compare(server, 16)
 

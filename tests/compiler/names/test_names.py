@@ -102,6 +102,7 @@ def rules_of(core: Core) -> list[Rule]:
 
 
 @pytest.mark.parametrize("added", ADDED)
+@pytest.mark.sampled(5)
 def test_a_declaration_at_the_end_changes_no_meaning_above(added: str) -> None:
     text = DESK.replace("before any require no hand_over\n", "") + POLICY
     before = core_of(text)

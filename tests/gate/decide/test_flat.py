@@ -199,6 +199,7 @@ def test_the_fast_version_agrees_with_the_definition_on_these_statements() -> No
 
 
 @pytest.mark.parametrize("statement", RELATED)
+@pytest.mark.sampled(4)
 def test_a_comparison_with_the_decided_call_costs_little_after_any_number_of_calls(
     statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
