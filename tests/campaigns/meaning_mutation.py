@@ -17,12 +17,11 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from tests.campaigns import kernel_mutation
 from tests.campaigns.kernel_mutation import unseen_when_imported, unseen_when_loaded
-from tests.campaigns.mutations import PACKAGE, Change, Mutant, function_at, shown
+from tests.campaigns.mutations import PACKAGE, Change, Mutant, function_at, line_of, shown
 
 MODULES = ("policy/meaning.py", "policy/history.py")
 TESTS = [
@@ -44,29 +43,7 @@ _SIGNS: dict[type[ast.operator], type[ast.operator]] = {
 _TWINS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class LateMutant:
-    """A mutant as the machinery takes it, whose tree is made when it is asked for."""
-
-    module: str
-    line: int
-    how: str
-    function: str
-    text: str
-    at: int
-    change: Change
-
-    @property
-    def tree(self) -> ast.Module:
-        """The changed tree."""
-        copy = ast.parse(self.text)
-        self.change(next(node for i, node in enumerate(ast.walk(copy)) if i == self.at))
-        return ast.fix_missing_locations(copy)
-
-    __str__ = Mutant.__str__
-
-
-def mutants_of(module: str) -> Iterator[LateMutant]:
+def mutants_of(module: str) -> Iterator[Mutant]:
     """Every mutant of a module."""
     text = (PACKAGE / module).read_text()
     tree = ast.parse(text)
@@ -84,8 +61,8 @@ def mutants_of(module: str) -> Iterator[LateMutant]:
             continue
         outside = node in defaults
         for how, change in changes(node):
-            line = _line_of(node)
-            yield LateMutant(
+            line = line_of(node)
+            yield Mutant(
                 module=module.removesuffix(".py"),
                 line=line,
                 how=f"{how}: {shown(text, node)}",
@@ -94,12 +71,6 @@ def mutants_of(module: str) -> Iterator[LateMutant]:
                 at=at,
                 change=change,
             )
-
-
-def _line_of(node: ast.AST) -> int:
-    if isinstance(node, ast.match_case):
-        return node.pattern.lineno
-    return node.target.lineno if isinstance(node, ast.comprehension) else getattr(node, "lineno", 0)
 
 
 def _skipped(tree: ast.Module) -> Iterator[ast.AST]:
@@ -226,7 +197,7 @@ def main() -> int:
     )
     parser.add_argument("--list", action="store_true", help="name the mutants, and run nothing")
     told = parser.parse_args()
-    told.near, told.suites = True, None
+    told.suites = None
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     kernel_mutation.TESTS = [("policy/", TESTS), *kernel_mutation.TESTS]
     only = tuple(told.only)

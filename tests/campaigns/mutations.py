@@ -6,13 +6,16 @@ mutant also leaves out any call made for its effect, a member of a written-out d
 expected record, a format, a code), a guard, any part of any condition; or it makes any condition
 never true, moves any bound by its own end, lets a function that may answer None do so, or makes the
 comparison of records blind to one field.
+
+The rules of proofs and of cyclic automata also refuse by an answer.  There a mutant also changes a
+condition that leads to a constant answer (False, None, a reason) or to `continue`, leaves out a
+part of an answer that joins conditions, moves a bound in it, or leaves out the guard of a case.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,24 +26,38 @@ Change: TypeAlias = Callable[[ast.AST], None]  # of the twin of a node, in a cop
 
 # Beginnings of the modules whose checks are comparisons.
 COMPARING = ("replay/", "formats/ledger")
+# Beginnings of the modules whose checks are answers.
+DECIDING = ("proof/", "cyclic_rules")
 REFUSALS = ("ensure", "require", "refuse", "spend", "compare")
 BOUNDS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """One check less: the module's path, the line, what was done, and the changed tree.
+    """One check less: a module and the change to one node of its syntax tree.
 
     Attributes:
+        module: its path in the package, without `.py`.
         function: name of the function, or of the class and the method, that the change is in; empty
-            where it is in none.
+            if a process that has imported the module cannot take the change over.
+        text: the module as it is.
+        at: the number of the node in `ast.walk`.
     """
 
     module: str
     line: int
     how: str
-    tree: ast.Module
     function: str
+    text: str
+    at: int
+    change: Change
+
+    @property
+    def tree(self) -> ast.Module:
+        """The changed tree."""
+        copy = ast.parse(self.text)
+        self.change(next(node for i, node in enumerate(ast.walk(copy)) if i == self.at))
+        return ast.fix_missing_locations(copy)
 
     def __str__(self) -> str:
         return f"{self.module}.py:{self.line} {self.how}"
@@ -51,20 +68,30 @@ def mutants(path: Path) -> Iterator[Mutant]:
     module = path.relative_to(PACKAGE).as_posix().removesuffix(".py")
     text = path.read_text()
     tree = ast.parse(text)
-    found = changes_compared if module.startswith(COMPARING) else changes
+    found = changes
+    if module.startswith(COMPARING):
+        found = changes_compared
+    elif module.startswith(DECIDING):
+        found = changes_decided
     for at, node in enumerate(ast.walk(tree)):
         for how, change in found(node):
-            copy = deepcopy(tree)
-            change(next(n for i, n in enumerate(ast.walk(copy)) if i == at))
-            ast.fix_missing_locations(copy)
-            line = getattr(node, "lineno", 0)
+            line = line_of(node)
             yield Mutant(
                 module=module,
                 line=line,
                 how=f"{how}: {shown(text, node)}",
-                tree=copy,
                 function=function_at(tree, line),
+                text=text,
+                at=at,
+                change=change,
             )
+
+
+def line_of(node: ast.AST) -> int:
+    """The line of a node; 0: it has none."""
+    if isinstance(node, ast.match_case):
+        return node.pattern.lineno
+    return node.target.lineno if isinstance(node, ast.comprehension) else getattr(node, "lineno", 0)
 
 
 def shown(text: str, node: ast.AST) -> str:
@@ -104,6 +131,24 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
     if isinstance(node, ast.If) and any(isinstance(inner, ast.Raise) for inner in node.body):
         yield "never", _never
         yield from _weaker(node.test, lambda twin: twin.test)
+
+
+def changes_decided(node: ast.AST) -> Iterator[tuple[str, Change]]:
+    """The same in a module whose functions answer a constant where a rule does not apply."""
+    yield from changes(node)
+    match node:
+        case ast.If(body=[*_, ast.Return(value=None | ast.Constant() | ast.JoinedStr())]):
+            yield "never", _never
+            yield from _weaker(node.test, lambda twin: twin.test)
+        case ast.If(body=[ast.Continue()]):
+            yield from _weaker(node.test, lambda twin: twin.test)
+        case ast.Return(value=ast.BoolOp(op=ast.And()) | ast.Compare()):
+            yield from _weaker(node.value, lambda twin: twin.value)
+        case ast.match_case(pattern=pattern, guard=ast.expr() as guard) if not isinstance(
+            pattern, ast.MatchAs
+        ):
+            name = f"{ast.unparse(pattern)} if {ast.unparse(guard)}"
+            yield f"guard left out of {name[:90]}", lambda twin: setattr(twin, "guard", None)
 
 
 def _weaker(test: ast.expr, of: Callable[[ast.AST], ast.expr]) -> Iterator[tuple[str, Change]]:
@@ -161,7 +206,7 @@ def _bounds(node: ast.AST) -> Iterator[tuple[str, Change]]:
                 def moved(twin: ast.AST, place: int = place, op: ast.cmpop = op) -> None:
                     twin.ops[place] = BOUNDS[type(op)]()
 
-                yield f"bound {place} moved", moved
+                yield f"bound {place} moved in {ast.unparse(node)[:60]}", moved
 
 
 def _not_made(twin: ast.AST) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -44,16 +45,26 @@ QUESTIONS = (
 Document = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def artifact() -> tcc.Artifact:
+@cache
+def compiled() -> tcc.Artifact:
     return tcc.compile_text(TEXT)
 
 
-@pytest.fixture(scope="module")
-def proofs(artifact: tcc.Artifact) -> list[bytes]:
-    found = [tcc.prove(artifact, text) for text in QUESTIONS]
+@cache
+def proved() -> list[bytes]:
+    found = [tcc.prove(compiled(), text) for text in QUESTIONS]
     assert [one.verdict for one in found] == ["proved"] * len(QUESTIONS)
     return [one.proof or b"" for one in found]
+
+
+@pytest.fixture
+def artifact() -> tcc.Artifact:
+    return compiled()
+
+
+@pytest.fixture
+def proofs() -> list[bytes]:
+    return proved()
 
 
 def code_of(document: Document, artifact: tcc.Artifact) -> Code | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -53,16 +54,26 @@ FALSE = (
 )
 
 
-@pytest.fixture(scope="module")
-def artifact() -> tcc.Artifact:
+@cache
+def compiled() -> tcc.Artifact:
     return tcc.compile_text(TEXT)
 
 
-@pytest.fixture(scope="module")
-def proofs(artifact: tcc.Artifact) -> list[dict[str, Any]]:
-    found = [tcc.prove(artifact, text, timeout=30) for text in QUESTIONS]
+@cache
+def proved() -> list[bytes]:
+    found = [tcc.prove(compiled(), text, timeout=30) for text in QUESTIONS]
     assert [one.verdict for one in found] == ["proved"] * len(QUESTIONS)
-    return [json.loads(one.proof or b"") for one in found]
+    return [one.proof or b"" for one in found]
+
+
+@pytest.fixture
+def artifact() -> tcc.Artifact:
+    return compiled()
+
+
+@pytest.fixture
+def proofs() -> list[dict[str, Any]]:
+    return [json.loads(proof) for proof in proved()]
 
 
 def code_of(document: dict[str, Any], artifact: tcc.Artifact) -> Code | None:

@@ -105,9 +105,8 @@ def check_proof(data: bytes, core: Core, plan: Callable[[], Plan] | None = None)
     for number, (part, argument) in enumerate(zip(parts, arguments, strict=True)):
         path = f"arguments[{number}]"
         item = as_object(argument, path, Code.PROOF_SCHEMA, ["tool", "statements", "steps"], [])
-        wanted = {"tool": "" if part.tool is None else part.tool}
-        ensure(item["tool"] == wanted["tool"], Code.PROOF_ARGUMENT, f"{path}.tool", wanted["tool"],
-               item["tool"])  # fmt: skip
+        tool = part.tool or ""
+        ensure(item["tool"] == tool, Code.PROOF_ARGUMENT, f"{path}.tool", tool, item["tool"])
         scene, formulas = begun(policy, found[part.statement], question.kind, part.tool)
         argued = Argument(scene, formulas, path, plans)
         steps += argued.run(item["steps"])
@@ -217,7 +216,7 @@ class Argument:
         Raises:
             Wrong, TypeError, IndexError, KeyError, ValueError, RecursionError: it does not hold.
         """
-        if not isinstance(step, list) or not step or not isinstance(step[0], str):
+        if not isinstance(step, list):
             raise Wrong
         name, *given = step
         if name == "split":
@@ -241,7 +240,7 @@ class Argument:
         if name in self._adds:
             self.formulas.append(self._adds[name](*given))
             return False
-        if name not in self._closes or not self._closes[name](*given):
+        if not self._closes[name](*given):
             raise Wrong
         return self._close()
 

@@ -93,7 +93,7 @@ def open_reason(plan: Plan) -> str:
                 continue
         if rule.kind == "owe" and not any(map(plan.labels, rule.tools or ())):
             continue  # no session has a call that owes
-        if rule.kind == "owe" or rule.kind == "total" or rule.tools is None:
+        if rule.kind == "owe" or rule.tools is None:
             return f"whether a session can always satisfy `{part.text}`"
         free -= {tool for tool in free if tool in rule.tools}
     labels = set_of([label for tool in sorted(free) for label in plan.labels(tool)])

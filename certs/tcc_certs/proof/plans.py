@@ -368,7 +368,7 @@ def walk_of(
         named: literals with their truths.
 
     Raises:
-        Wrong: a literal says nothing of a path.
+        Wrong, ValueError: a literal says nothing of a path.
     """
     if not chain or chain[-1] != 0:
         raise Wrong
@@ -401,9 +401,7 @@ def _listed_term(plan: Plan, scene: Scene, literal: Ground) -> Ground | None:
     if literal[0] not in _OF_VALUES:
         return None
     fields = [term for term in terms if term[0] != "const"]
-    if len(fields) != 1 or fields[0][0] != "get" or fields[0][1][0] != "call":
-        raise Wrong
-    found = scene.field(fields[0])
+    found = scene.field(fields[0]) if len(fields) == 1 else None
     if found is None or found[0].type is not None:
         raise Wrong
     return fields[0]
@@ -549,7 +547,7 @@ def _avoided(known: _Known, chain: Sequence[int], literal: Ground, truth: bool) 
     """Return the labels that a path avoids because of a literal.
 
     Raises:
-        Wrong: it says nothing of a path.
+        Wrong, ValueError: it says nothing of a path.
     """
     scene = known.scene
     match literal:
@@ -581,9 +579,12 @@ def _of_source(
     Args:
         after: the named call after which the path avoids them; None: from the start.
         empty: whether no call may be in the source, either.
+
+    Raises:
+        Wrong, ValueError: the source is not about calls of the path.
     """
     _, (_, view), base, conditions, within, marks = source
-    if base[0] != "calls" or within is not None or len(marks) > 1 or view not in chain:
+    if base[0] != "calls" or within is not None or len(marks) > 1:
         raise Wrong
     labels = known.surely(base[1], conditions, empty)
     found = 0
@@ -640,8 +641,6 @@ def is_total_of_plans(plan: Plan, what: str, most: str) -> bool:
                 "cost": Fraction(call.cost_high, NANO), "epsilon": Fraction(call.epsilon, NANO),
             }[what]  # fmt: skip
             weights[weight] = weights.get(weight, 0) | 1 << label
-    if min(weights, default=0) < 0:
-        return False
     found = plan.heaviest(list(weights.items()))
     bound = exact_number(most)
     return all(state in found and found[state] <= bound for state in plan.reached())

@@ -237,7 +237,7 @@ def total_before(scene: Scene, variable: Variable, statement: int) -> Any | None
         case _:
             return None
     rule = scene.rules.get(statement)
-    if statement < 0 or rule is None or rule.kind != "total" or rule.what != "depth":
+    if statement < 0 or rule is None or rule.what != "depth":
         return None
     return exact_number(rule.total) - (scene.actors[view].tool is not None)
 
@@ -276,7 +276,7 @@ def _key_of(scene: Scene, rule: Any, term: Any) -> str | None:
             (one for one in scene.policy.core.tool_of[tool].arguments if one.name == term.name),
             None,
         )
-        if declared is None or declared.optional or declared.null:
+        if declared is None or declared.optional:
             return None
     return term.name
 
@@ -302,11 +302,11 @@ def _parts_of_limit(
 def _source_parts(term: Ground, call: Ground, field: str | None) -> Ground | None:
     """The source that a count or the sum of a field has, if it looks before `call`."""
     source: Ground = term[1]
-    if source[1] != call or source[2][0] not in ("calls", "rows"):
+    if source[1] != call:
         return None
     if term[0] == "count":
         return source if field is None and not term[2] and source[2][0] == "calls" else None
-    if field is None or source[2][0] != "rows":
+    if source[2][0] != "rows":
         return None
     _, inner, get, most = source[2]
     if most is not None or get != ("get", ("bound", 0), field) or term[2] != ("bound", 0):

@@ -478,8 +478,8 @@ def absent(scene: Scene, literal: Ground) -> Formula:
     if literal[0] not in ("null", "nonnull"):
         raise Wrong
     term = literal[1]
-    declared = scene.declared(term)
-    if declared is None or not scene.is_argument(term) or not is_plain(declared):
+    declared = scene.declared(term) if scene.is_argument(term) else None
+    if declared is None or not is_plain(declared):
         raise Wrong
     null, nonnull = scene.lit("null", term), scene.lit("nonnull", term)
     found = [implies(nonnull, scene.lit("known", term)), either([null, nonnull])]

@@ -301,7 +301,7 @@ class Scene:
         if field is not None and field[1]:
             return False
         declared = self.declared(term)
-        if declared is None or declared.optional or declared.null:
+        if declared is None or declared.optional:
             return False
         return is_plain(declared)
 
@@ -319,7 +319,7 @@ class Scene:
         if term[0] in ("const", "time", "counted", "count", "sum", "+", "-", "*"):
             return term == constant(("none", None))
         declared = self.declared(term)
-        return declared is None or declared.optional or declared.null
+        return declared is None or declared.optional
 
     def is_argument(self, term: Ground) -> bool:
         """Whether a term is an argument or an attribute of the start: known, or surely absent."""
@@ -590,8 +590,6 @@ class Scene:
             return excluded
         levels = {0: this, VIEW: this}
         if rule.kind == "limit":
-            if rule.most is None:
-                return True
             idle = self.where(statement, call, False, False)
             amount = constant(("n", 1)) if rule.field is None else ("get", this, rule.field)
             total = ("+", amount, ("counted", statement, this))

@@ -113,7 +113,7 @@ class Field:
     Attributes:
         type: of an open one; values: canonical texts of a listed one, ``*`` last for the rest.
         steps: of its pointer.
-        null: whether null counts as left out.
+        null: whether null counts as left out; only of an optional answer.
     """
 
     name: str
