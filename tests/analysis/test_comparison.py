@@ -270,6 +270,8 @@ STATEMENTS = [
 ON_SESSIONS = {
     "limit sum(a.m) <= 5\nlimit sum(a.m) <= 6": "equal",
     "let s = a(m > 4)\nbefore b require no s": "wider",
+    # No plan has more than two calls of a.
+    "limit count(a) per m <= m in session": "narrower",
 }
 
 
