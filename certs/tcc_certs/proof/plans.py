@@ -468,9 +468,14 @@ class _Known:
         fields = {("get", ("bound", 0), name): state for name, state in states.items()}
         return truth_at(condition, {**self._arguments, **fields}, tool)
 
+    def _listed(self, tool: str) -> list[Field]:
+        """The listed answers of a tool; none of one that the plans do not have."""
+        known = self.plan.core.tool_of.get(tool)
+        return [] if known is None else [one for one in known.answers if one.type is None]
+
     def answers(self, tool: str, conditions: Sequence[Ground]) -> list[list[Field]]:
         """The listed answers that each condition names."""
-        listed = [one for one in self.plan.core.tool_of[tool].answers if one.type is None]
+        listed = self._listed(tool)
         found = []
         for condition in conditions:
             names = {part[2] for part in parts(condition) if part[:2] == ("get", ("bound", 0))}
@@ -513,7 +518,7 @@ class _Known:
         found = 0
         for tool in tools:
             answers = self.answers(tool, conditions)
-            listed = [one for one in self.plan.core.tool_of[tool].answers if one.type is None]
+            listed = self._listed(tool)
             for label in self.plan.labels(tool):
                 states = self.plan.states(label)
                 unknown = {**states, **{one.name: UNKNOWN for one in listed}}
