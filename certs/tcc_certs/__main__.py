@@ -14,7 +14,7 @@ from typing import NoReturn
 from tcc_certs.errors import escaped, trace_lines
 
 try:
-    from tcc_certs.verbs.answer import complain, show
+    from tcc_certs.verbs.answer import complain, drop_unwritten, show
 except ModuleNotFoundError as error:
     if error.name != "blake3":
         raise
@@ -67,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             show(answer, as_json=options.json)
         except (OSError, MemoryError) as error:
             complain(f"tcc-certs: DECLINED: {error or 'not enough memory'}")
+            drop_unwritten()
             return DECLINED
         return int(answer.exit_code)
     return INTERNAL

@@ -22,6 +22,7 @@ import click
 
 from tcc import screen
 from tcc.screen import BAD_USAGE, CLEAN, DECLINED, FINDINGS, INTERNAL
+from tcc_certs.verbs.answer import drop_unwritten
 
 GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Write grammars": {
@@ -175,6 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             code = _internal(error)
             _document(f"internal error: {type(error).__name__}: {error}", arguments)
+    drop_unwritten()
     sys.exit(code if isinstance(code, int) else CLEAN)
 
 

@@ -59,6 +59,7 @@ def without_seed(record: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("group", "name"), NAMES, ids=[f"{g} {n}" for g, n in NAMES])
+@pytest.mark.sampled(18)
 def test_no_record_passes_after_a_correct_close(group, name):
     artifact, records = honest(group, name)
     seed = bytes.fromhex(records[-1]["seed"])

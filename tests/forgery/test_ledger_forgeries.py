@@ -251,6 +251,7 @@ def forge_lines(name: str, stride: int) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.sampled(12)
 def test_no_single_field_mutant_is_valid(name):
     forge_fields(name, STRIDE)
 

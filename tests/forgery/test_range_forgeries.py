@@ -312,6 +312,7 @@ def forge_fields(name: str, stride: int) -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
+@pytest.mark.sampled(8)
 def test_no_single_field_mutant_of_a_run_over_ranges_is_valid(name):
     forge_fields(name, STRIDE)
 
@@ -335,6 +336,7 @@ def forge_lines(name: str, stride: int) -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
+@pytest.mark.sampled(12)
 def test_no_record_of_a_run_over_ranges_can_be_dropped_doubled_or_moved(name):
     forge_lines(name, 17)
 

@@ -435,6 +435,7 @@ def test_odd_answers_are_decided(value: Any, outcome: str, tmp_path: Path) -> No
     ],
     ids=["text", "errors", "brackets", "numbers", "objects", "blocks", "nuls", "floats", "powers"],
 )
+@pytest.mark.sampled(4)
 def test_answers_are_read_in_linear_time(answer: Callable[[int], Any]) -> None:
     def work(size: int) -> Callable[[], object]:
         value = answer(size)

@@ -94,6 +94,7 @@ BAD_ANSWERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("what", BAD_ANSWERS)
+@pytest.mark.sampled(7)
 def test_an_answer_that_is_bad_is_unknown_and_lets_nothing_through(
     what: str, tmp_path: Path
 ) -> None:
@@ -140,6 +141,7 @@ BAD_ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("what", BAD_ARGUMENTS)
+@pytest.mark.sampled(7)
 def test_an_argument_that_is_bad_is_refused_with_a_code(what: str, tmp_path: Path) -> None:
     gate = opened(tmp_path)
     read(gate, ANSWER)
@@ -277,6 +279,7 @@ plan = any{0,200}
         ('last(read(same k)).l(it ~ "(0|00)*.*z")', "R202"),
     ],
 )
+@pytest.mark.sampled(2)
 def test_a_decision_looks_at_no_more_than_it_has_time_for(
     condition: str, code: str, tmp_path: Path
 ) -> None:

@@ -273,6 +273,7 @@ def mutants(bodies: list[bytes], rng: random.Random) -> Iterator[list[bytes]]:
 
 
 @pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.sampled(3)
 def test_a_gate_reopens_what_the_validator_finds_nothing_in(name: str, tmp_path: Path) -> None:
     text, path, other = TEXTS[name], tmp_path / "l.ledger", tmp_path / "mutant"
     rng = random.Random(7)
@@ -320,6 +321,7 @@ def test_another_mac_is_refused_at_each_record(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.sampled(10)
 def test_gates_in_turn_have_one_session(name: str, seed: int, tmp_path: Path) -> None:
     text, rng, path = TEXTS[name], random.Random(seed), tmp_path / "l.ledger"
     drawn(text, rng, path, calls=6, ends=False)

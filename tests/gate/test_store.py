@@ -203,6 +203,7 @@ def killed(folder: Path, place: int) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("place", range(0, 60, 4))
+@pytest.mark.sampled(6)
 def test_a_process_is_killed_at_any_write(place: int, tmp_path: Path) -> None:
     tcc.save(artifact(LONG), tmp_path / "a.tcca")
     check_killed(tmp_path, place)

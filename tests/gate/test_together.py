@@ -398,6 +398,7 @@ plan = (read | note){0,4000}
 
 @pytest.mark.parametrize(("tool", "threads"), [("read", 8), ("note", 1)])
 @pytest.mark.parametrize("way", ["thread", "task", "tries"])
+@pytest.mark.sampled(3)
 def test_a_holder_of_whom_others_wait_begins_no_call_more(
     way: str, tool: str, threads: int, tmp_path: Path
 ) -> None:

@@ -61,6 +61,7 @@ class Meddles(AgentMiddleware[Any, Any, Any]):
 @pytest.mark.parametrize(
     "seed", [*range(6), *[pytest.param(n, marks=pytest.mark.campaign) for n in range(6, 200)]]
 )
+@pytest.mark.sampled(3)
 def test_whatever_is_tried_the_ledger_has_it_and_the_grammar_allows_it(
     worlds: Callable[[str], World], tmp_path: Path, seed: int
 ) -> None:

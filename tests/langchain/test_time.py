@@ -189,6 +189,7 @@ WARNINGS = ("-W", "error", "-W", _OF_OTHERS)
 
 
 @pytest.mark.parametrize("strict", ["true", "false"])
+@pytest.mark.sampled(1)
 def test_a_process_that_was_killed_inside_a_tool(world: World, strict: str) -> None:
     folder = world.ledger.parent
     world.gate.close()

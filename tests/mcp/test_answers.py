@@ -109,6 +109,7 @@ def test_the_text_of_a_tool_as_the_sdk_writes_it(
 @pytest.mark.parametrize(
     "how", ["\x00", "\u2028", "x" * 100_000, "[" * 60, json.dumps([[[[[[[[[[5]]]]]]]]]])]
 )
+@pytest.mark.sampled(2)
 def test_odd_texts_go_on(how: str, tmp_path: Path) -> None:
     async def say(client: Client) -> None:
         answer = await client.call_tool("repeat", {"how": how})

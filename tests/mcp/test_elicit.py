@@ -119,6 +119,7 @@ def test_a_person_approves_denies_or_cancels(tmp_path: Path, compiled: Path, mod
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("options", [(), ("--elicit", "lead")], ids=["nobody", "lead"])
+@pytest.mark.sampled(2)
 def test_a_question_for_another_role_is_told_to_the_model(
     tmp_path: Path, compiled: Path, mode: str, options: tuple[str, ...]
 ) -> None:
@@ -191,6 +192,7 @@ FORGED = ["tcc:ask:" + "0" * 32 + ":" + "0" * 32, "tcc:ask:", "tcc:ask:" + "0" *
 
 
 @pytest.mark.parametrize("state", FORGED)
+@pytest.mark.sampled(2)
 def test_a_state_that_the_gate_never_gave_decides_nothing(
     tmp_path: Path, compiled: Path, state: str
 ) -> None:

@@ -54,6 +54,7 @@ def test_an_answer_is_done_where_it_is_plain_and_else_unknown(
 
 
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.sampled(3)
 def test_garbage_of_a_server_harms_nothing(tmp_path: Path, artifact: Path, seed: int) -> None:
     with Relayed(tmp_path, artifact) as relay:
         opened(relay)

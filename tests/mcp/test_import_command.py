@@ -105,6 +105,7 @@ def test_as_json(tmp_path: Path) -> None:
         (f'[{{"name": "a", "x": {"[" * 400}{"]" * 400}}}]', "nested too deeply"),
     ],
 )
+@pytest.mark.sampled(4)
 def test_what_is_no_list_of_tools_is_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "tools.json"
     path.write_text(text, "ascii")
@@ -118,6 +119,7 @@ def test_what_is_no_list_of_tools_is_refused(tmp_path: Path, text: str, said: st
     "arguments",
     [[], ["--"], [str(GITHUB), *SERVER], ["no_such_file.json"], ["--no-such-option", *SERVER]],
 )
+@pytest.mark.sampled(3)
 def test_bad_usage(arguments: list[str]) -> None:
     done = tcc("import", "mcp", *arguments)
     assert done.returncode == 2
@@ -149,6 +151,7 @@ def test_a_server_that_lists_no_tools_is_refused(tmp_path: Path, tools: str, sai
         "import sys; sys.stdout.write('x' * 40000000); sys.stdout.flush(); sys.stdin.read()",
     ],
 )
+@pytest.mark.sampled(2)
 def test_a_server_that_gives_no_answer_is_left_alone(program: str) -> None:
     done = tcc("import", "mcp", "--deadline", "1", "--", sys.executable, "-c", program)
     assert done.returncode == 2

@@ -106,6 +106,7 @@ def best(folder: Path, measure: Callable[[Path], float], bound: float) -> float:
 
 
 @pytest.mark.parametrize("what", WAITS)
+@pytest.mark.sampled(3)
 def test_a_ping_is_answered_whatever_waits(tmp_path: Path, artifact: Path, what: str) -> None:
     def measure(folder: Path) -> float:
         with kept_waiting(folder, artifact, what) as relay:
@@ -119,6 +120,7 @@ def test_a_ping_is_answered_whatever_waits(tmp_path: Path, artifact: Path, what:
 @pytest.mark.parametrize(
     ("what", "stubborn"), [*((what, "") for what in WAITS), ("call", "1"), ("start: list", "1")]
 )
+@pytest.mark.sampled(4)
 def test_a_signal_ends_it_within_a_second_whatever_waits(
     tmp_path: Path, artifact: Path, what: str, stubborn: str
 ) -> None:
@@ -141,6 +143,7 @@ def test_a_signal_ends_it_within_a_second_whatever_waits(
 
 
 @pytest.mark.parametrize("what", ["lock", "list", "call", "start: lock", "start: list"])
+@pytest.mark.sampled(2)
 def test_what_is_cancelled_while_it_waits_is_not_made(
     tmp_path: Path, artifact: Path, what: str
 ) -> None:
@@ -178,6 +181,7 @@ def test_a_call_that_another_relay_kept_waiting_is_not_made_when_it_was_cancelle
 
 
 @pytest.mark.parametrize("what", ["lock", "list", "start: lock"])
+@pytest.mark.sampled(2)
 def test_who_is_gone_has_no_call_made(tmp_path: Path, artifact: Path, what: str) -> None:
     with kept_waiting(tmp_path, artifact, what) as relay:
         assert relay.process.stdin is not None
@@ -312,6 +316,7 @@ def test_a_client_of_a_version_to_come_may_go_back_to_the_handshake(
 
 
 @pytest.mark.parametrize("how", ["quote", "quote_list", "is_error", "hang"])
+@pytest.mark.sampled(2)
 def test_what_a_server_says_in_an_error_is_its_clients_alone(
     tmp_path: Path, artifact: Path, how: str
 ) -> None:

@@ -132,6 +132,7 @@ STRAIGHT = [("legacy", "handshake"), ("auto", "2026-07-28")]
     ("way", "mode", "protocol"),
     [*[("stdio", *both) for both in CROSSED + STRAIGHT], *[("http", *both) for both in CROSSED]],
 )
+@pytest.mark.sampled(2)
 def test_resources_and_prompts_pass_in_both_ways(
     tmp_path: Path, mode: str, protocol: str, way: str, served: str
 ) -> None:
@@ -162,6 +163,7 @@ def test_resources_and_prompts_pass_in_both_ways(
     ("mode", "passed"),
     [("legacy", ""), ("auto", ""), ("legacy", "prompts"), ("auto", "resources")],
 )
+@pytest.mark.sampled(2)
 def test_what_the_grammar_does_not_name_does_not_pass(
     tmp_path: Path, mode: str, passed: str
 ) -> None:
@@ -243,6 +245,7 @@ def test_subscriptions_and_word_of_them_pass_to_clients_of_the_handshake(tmp_pat
          ["notifications/prompts/list_changed"]),
     ],
 )  # fmt: skip
+@pytest.mark.sampled(2)
 def test_word_of_what_was_not_told_does_not_pass(
     tmp_path: Path, offers: Any, passed: str, heard: list[str]
 ) -> None:
@@ -301,6 +304,7 @@ def test_what_passes_is_as_it_was_written(tmp_path: Path) -> None:
     ("uri", "code"),
     [("error", -32002), ("input", -32603), ("number", -32603), ("twins", -32603)],
 )
+@pytest.mark.sampled(2)
 def test_an_answer_that_is_none_is_an_error(tmp_path: Path, uri: str, code: int) -> None:
     with relayed(tmp_path) as relay:
         relay.greet()

@@ -221,6 +221,7 @@ def test_a_state_of_another_session_or_process_is_none(tmp_path: Path) -> None:
         ({}, True),
     ],
 )
+@pytest.mark.sampled(3)
 def test_other_arguments_are_another_call(tmp_path: Path, more: Any, same: bool) -> None:
     """It is decided as such: it waits for the first one, and the limit is used up by that."""
     with asking(tmp_path, *([] if same else ["--deadline", "1"])) as relay:
@@ -403,6 +404,7 @@ def test_an_answer_beside_the_round_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["cancel", "leave", "stop", "kill"])
+@pytest.mark.sampled(2)
 def test_who_ends_it_in_between_leaves_it_unknown(tmp_path: Path, how: str) -> None:
     with asking(tmp_path) as relay:
         state = relay.ask_round("ask:1")["requestState"]

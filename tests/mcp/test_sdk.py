@@ -66,6 +66,7 @@ def outcomes(folder: Path, artifact: Path) -> list[str]:
         ("2026-07-28", "2026-07-28"),
     ],
 )
+@pytest.mark.sampled(3)
 def test_both_sides_in_both_ways(tmp_path: Path, artifact: Path, mode: str, protocol: str) -> None:
     async def say(client: Client) -> None:
         listed = await client.list_tools()
@@ -92,6 +93,7 @@ def test_both_sides_in_both_ways(tmp_path: Path, artifact: Path, mode: str, prot
 
 
 @pytest.mark.parametrize("mode", CLIENT)
+@pytest.mark.sampled(2)
 def test_calls_at_once_are_held_one_by_one(tmp_path: Path, artifact: Path, mode: str) -> None:
     async def say(client: Client) -> None:
         await client.call_tool("open_case", {"id": "c-1"})

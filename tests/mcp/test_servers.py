@@ -307,6 +307,7 @@ def test_a_call_to_a_url_that_is_not_reached_was_not_sent() -> None:
         (["--upstream-header", "X=env:PATH", "--", "server"], "is for a server behind a URL"),
     ],
 )
+@pytest.mark.sampled(4)
 def test_wrong_options_are_refused(
     tmp_path: Path, two: Path, options: list[str], said: str
 ) -> None:
@@ -366,6 +367,7 @@ def test_a_configuration_is_imported_and_rewritten(tmp_path: Path) -> None:
         ('{"mcpServers": {"a": {"url": "https://h/", "headers": {"Host": "x"}}}}', "header Host"),
     ],
 )
+@pytest.mark.sampled(4)
 def test_a_configuration_that_is_none_is_refused(tmp_path: Path, document: str, said: str) -> None:
     config = tmp_path / "mcp.json"
     config.write_text(document)

@@ -178,6 +178,7 @@ def test_a_client_that_says_nothing_is_gone(tmp_path: Path, once: Path) -> None:
     ],
     ids=str,
 )
+@pytest.mark.sampled(4)
 def test_bad_usage_is_told_before_a_server_starts(
     options: list[str], code: int, tmp_path: Path, once: Path
 ) -> None:

@@ -205,6 +205,7 @@ def test_the_ledger_of_a_session_gets_an_answer_of_its_own(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "name", ["coding_agent", "purchasing", "support_refund", "question_answering"]
 )
+@pytest.mark.sampled(2)
 def test_runs_over_the_projects_grammars_are_valid(name: str, tmp_path: Path, once: Any) -> None:
     compiled = compile_file(TOP / "grammars" / f"{name}.tcg", Options())
     data = compiled.artifact
@@ -239,6 +240,7 @@ OUTSIDE = re.compile(
 
 
 @pytest.mark.parametrize("name", SCOPE)
+@pytest.mark.sampled(4)
 def test_the_forgeries_of_every_field_and_line_are_refused_as_by_the_definition(
     name: str, tmp_path: Path, once: Any
 ) -> None:

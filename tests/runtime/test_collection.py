@@ -148,6 +148,7 @@ def test_the_first_look_after_a_run_goes_through_none_of_its_items(recorded):
 
 @pytest.mark.parametrize("told", MODES, ids=str)
 @pytest.mark.parametrize("forged", [False, True], ids=["honest", "forged"])
+@pytest.mark.sampled(6)
 def test_no_validation_leaves_a_cycle_of_what_it_made(told, forged):
     opened, checked = artifact(), check(compiled())
     found = []

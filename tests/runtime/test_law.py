@@ -43,6 +43,7 @@ def seeds(runs: int = RUNS):
 
 @pytest.mark.parametrize("race", ["coupled", "rest"])
 @pytest.mark.parametrize(("tilt", "beta"), [(0, "1"), (8, "1"), (4, "2.5")])
+@pytest.mark.sampled(3)
 def test_the_winner_is_a_softmax_draw(tilt, beta, race):
     artifact = load(build(vec_core(), vec_rows(), beta, tilt))
     price = {"a": 0.3, "b(k=1)": 0.1, "b(k=2)": 0.2, "c": 1.25}
@@ -58,6 +59,7 @@ def test_the_winner_is_a_softmax_draw(tilt, beta, race):
     "told", [{}, {"race": "rest"}, {"race": "rest", "inflate": "1.7"}], ids=str
 )
 @pytest.mark.parametrize("tilt", [0, 8])
+@pytest.mark.sampled(3)
 def test_the_first_two_are_draws_without_replacement(tilt, told):
     # Plans a, b, ab, b b, of costs 0.4, 1, 1.4, 2.
     rows = [(True, []), (True, [(1, 0)]), (False, [(0, 1), (1, 1)])]
@@ -91,6 +93,7 @@ PRICE = {"a": 0.3, "b(k=1)": 0.1, "b(k=2)": 0.2, "c": 1.25}
         (4, {"inflate": "1.7", "truncate": 2, "race": "rest"}),
     ],
 )
+@pytest.mark.sampled(4)
 def test_the_winner_of_a_surrogate_run_is_a_softmax_draw(tilt, told):
     artifact = load(build(vec_core(), vec_rows(), tilt=tilt))
     most = told.get("truncate", 9)
@@ -106,6 +109,7 @@ def test_the_winner_of_a_surrogate_run_is_a_softmax_draw(tilt, told):
 
 @pytest.mark.parametrize("told", [{}, {"keys": "anchored"}, {"race": "rest"}], ids=str)
 @pytest.mark.parametrize("kind", ["relaxed", "network", "rounded"])
+@pytest.mark.sampled(4)
 def test_the_winner_over_bounds_is_a_softmax_draw(kind, told):
     names = "abc"
     costs = {"a": 0.4, "b": 1.0, "c": 0.1}

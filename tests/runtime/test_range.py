@@ -88,6 +88,7 @@ WAYS = [
 
 @pytest.mark.parametrize("told", WAYS, ids=str)
 @pytest.mark.parametrize("error", [Undecided("open"), gmpy2.UnderflowResultError("lost")])
+@pytest.mark.sampled(6)
 def test_wherever_a_number_is_not_known_the_ledger_is_closed_and_valid(told, error, monkeypatch):
     tilt = 0 if told.get("race") == "literal" else 8
     data = build(vec_core(), vec_rows(), tilt=tilt)

@@ -95,6 +95,7 @@ def test_kappa_of_rounded_counts_does_not_write_exact_ones_out():
 
 
 @pytest.mark.parametrize("kind", STATEMENTS)
+@pytest.mark.sampled(2)
 def test_statements_times_calls_are_never_listed(kind):
     def replayed(n):
         checked = check(_relaxed(n, kind))
@@ -111,6 +112,7 @@ def test_statements_times_calls_are_never_listed(kind):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in STATEMENTS if kind != "cost"])
+@pytest.mark.sampled(2)
 def test_the_children_of_a_node_cost_what_they_are_and_not_what_the_statements_are(kind):
     def replayed(n):
         constraints = residual_constraints(check(_relaxed(n, kind)), 3)

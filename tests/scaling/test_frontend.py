@@ -95,6 +95,7 @@ GRAMMARS = {
 
 
 @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS.keys())
+@pytest.mark.sampled(8)
 def test_reading_costs_what_the_text_is_long(grammar):
     def prepare(n):
         text = grammar(n)

@@ -168,12 +168,14 @@ HOSTILE: dict[str, tuple[Sample, int]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.sampled(4)
 def test_steps_of_hostile_cores(name: str) -> None:
     sample, size = HOSTILE[name]
     assert growth(lambda n: reading(encode(sample(n))), size) < MOST
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.sampled(4)
 def test_memory_of_hostile_cores(name: str) -> None:
     sample, size = HOSTILE[name]
     data = encode(sample(8 * size))

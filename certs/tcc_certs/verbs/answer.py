@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,6 +50,16 @@ def show(answer: VerbResult, *, as_json: bool) -> None:
 def complain(line: str) -> None:
     """Print one line apart from what was asked for."""
     _write(escaped(line), sys.stderr)
+
+
+def drop_unwritten() -> None:
+    """Drop what an output did not take: else the interpreter tries again, and exits with 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None and not stream.closed:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _write(text: str, stream: TextIO | None) -> None:

@@ -314,6 +314,7 @@ _GREAT = "9" * 18
     ],
 )
 @pytest.mark.parametrize("places", [2, 40])
+@pytest.mark.sampled(10)
 def test_hostile_numbers_are_answered_in_time(atoms: list[Atom], places: int) -> None:
     started = process_time()
     found = stated(total_of(atoms), Exact(1, places))

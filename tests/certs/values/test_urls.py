@@ -182,6 +182,7 @@ def test_ipv6_addresses_have_one_form(groups: list[int]) -> None:
 
 
 @pytest.mark.parametrize("part", ["/..", "%41", "/a/../b", "a.", "\u00e9"])
+@pytest.mark.sampled(2)
 def test_long_urls_take_linear_work(part: str) -> None:
     def work(size: int) -> Callable[[], object]:
         text = "https://h/" + part * size

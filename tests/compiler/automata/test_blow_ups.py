@@ -42,6 +42,7 @@ def late(size: int) -> list:
         },
     ],
 )
+@pytest.mark.sampled(3)
 def test_an_explosion_ends_at_the_guard_in_bounded_memory(parts) -> None:
     tracemalloc.start()
     try:

@@ -66,10 +66,12 @@ def test_schemas_that_refer_to_themselves(name: str) -> None:
     ],
     ids=range(9),
 )
+@pytest.mark.sampled(4)
 def test_large_schemas(schema: Any) -> None:
     compiles([tool("t", schema)])
 
 
+@pytest.mark.campaign
 def test_ten_thousand_tools() -> None:
     tools = [tool(f"t{n}", {"type": "number", "exclusiveMinimum": 0}) for n in range(10_000)]
     tools = [{**one, "annotations": {"readOnlyHint": True}} for one in tools]

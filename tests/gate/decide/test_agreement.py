@@ -47,8 +47,8 @@ def test_refusals_draws_and_debts_agree() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_decisions_agree_where_the_bounds_of_work_are_reached() -> None:
-    counts = run(2, 900)
-    assert counts["R207"] > 25
+    counts = run(2, 1500)
+    assert counts["R207"] > 50
 
 
 def sides(text: str) -> Sides:

@@ -282,6 +282,7 @@ INDEXES = {
 
 
 @pytest.mark.parametrize("name", INDEXES)
+@pytest.mark.sampled(6)
 def test_without_an_index_answers_are_the_same_and_the_cost_grows(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
