@@ -22,7 +22,6 @@ import click
 
 from tcc import screen
 from tcc.screen import BAD_USAGE, CLEAN, DECLINED, FINDINGS, INTERNAL
-from tcc_certs.verbs.answer import drop_unwritten
 
 GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Write grammars": {
@@ -176,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             code = _internal(error)
             _document(f"internal error: {type(error).__name__}: {error}", arguments)
-    drop_unwritten()
+    _drop_unwritten()
     sys.exit(code if isinstance(code, int) else CLEAN)
 
 
@@ -278,6 +277,16 @@ def _open_outputs() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - to the end
+
+
+def _drop_unwritten() -> None:
+    """Drop what a full output did not take: else the interpreter tries again and exits with 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if not stream.closed:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _document(text: str, arguments: Sequence[str] | None) -> None:
