@@ -20,7 +20,7 @@ from tcc_certs.formats.ledger import Record
 from tcc_certs.policy.core import Learned, Tool
 from tcc_certs.policy.uses import Uses
 from tcc_certs.session.entries import Entries, Unfit, fitted_answers, fitted_arguments
-from tcc_certs.session.machine import Offer, SessionMachine
+from tcc_certs.session.machine import SessionMachine
 from tcc_certs.values.fields import Field
 from tcc_certs.values.places import State
 
@@ -138,10 +138,6 @@ class Carrier:
         if had is None or due is None or "execute" in record:
             raise _unfit("call", "a call of the new artifact", text)
         old, new = self._had.machine.core.tools[had.tool], self._due.machine.core.tools[due.tool]
-        domains = {field.name: field.values for field in new.listed}
-        for name, values in _unlisted(old, had):
-            if domains.get(name) != values:
-                raise _unfit(f"call: {name}", "the listed values of the new artifact", text)
         try:
             _check_places(old.arguments, new.arguments)
             record["open"] = fitted_arguments(
@@ -231,16 +227,6 @@ def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether a place lies inside another one; `*` is any element."""
     pairs = zip(one, other, strict=False)
     return all(step == beside or "*" in (step, beside) for step, beside in pairs)
-
-
-def _unlisted(tool: Tool, offer: Offer) -> list[tuple[str, tuple[str, ...]]]:
-    """The listed arguments of a call whose value is not listed, with their listed values."""
-    pairs = zip(tool.listed, offer.values, strict=False)
-    return [
-        (field.name, tuple(field.values))
-        for field, at in pairs
-        if at >= field.optional and field.values[at - field.optional] == "*"
-    ]
 
 
 def _unfit(path: str, expected: str, found: object) -> Rejected:
