@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +203,31 @@ def test_questions_and_approvals_of_the_old_policy_end(tmp_path: Path) -> None:
     assert validated(tmp_path, gate, ASKS, asks).word == "VALID"
 
 
+def sealed(records: Sequence[dict[str, Any]]) -> tuple[bytes, str]:
+    """The lines of records, chained anew, and the hash of the last one."""
+    head, lines = FIRST_HEAD, []
+    for record in records:
+        line, head = seal(record, head)
+        lines.append(line)
+    return b"".join(lines), head.hex()
+
+
+def test_no_policy_takes_over_while_a_call_is_under_way(tmp_path: Path) -> None:
+    with moved(tmp_path, OLD, NEW, refunds) as gate:
+        gate.finish()
+    first = tmp_path / "store" / f"{gate.session_id}.ledger"
+    paths = first, first.with_name(f"{first.name}.1")
+    old, new = ([dict(one) for one in LedgerReader((path.read_bytes(),))] for path in paths)
+    outcome = old.pop(-2)  # of the last call, before `roll`
+    assert (outcome["kind"], old[-1]["kind"]) == ("outcome", "roll")
+    data, head = sealed(old)
+    new[0]["continues"] = head
+    paths[0].write_bytes(data)
+    paths[1].write_bytes(sealed([new[0], outcome, *new[1:]])[0])
+    found = validated(tmp_path, gate, OLD, NEW, key=False).findings[-1]
+    assert (found.code, found.field, found.expected) == ("L104", "kind", "no call under way")
+
+
 def test_files_of_a_moved_session_cannot_be_forged(tmp_path: Path) -> None:
     """Sealed anew without the key: whoever has the key sees it, everybody sees what must follow."""
     with moved(tmp_path, OLD, NEW, refunds) as gate:
@@ -218,11 +243,7 @@ def test_files_of_a_moved_session_cannot_be_forged(tmp_path: Path) -> None:
     ):
         records = [dict(record) for record in LedgerReader((whole,))]
         records[0] |= change
-        head, lines = FIRST_HEAD, []
-        for record in records:
-            line, head = seal(record, head)
-            lines.append(line)
-        second.write_bytes(b"".join(lines))
+        second.write_bytes(sealed(records)[0])
         found = validated(tmp_path, gate, OLD, NEW, key=False)
         assert (found.word, found.findings[0].code) == ("INVALID", code), found
         assert validated(tmp_path, gate, OLD, NEW).findings[0].code in (code, "S205")
