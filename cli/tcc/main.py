@@ -280,13 +280,16 @@ def _open_outputs() -> None:
 
 
 def _drop_unwritten() -> None:
-    """Drop what a full output did not take: else the interpreter tries again and exits with 120."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
+    """Drop what a full output did not take; see :func:`tcc_certs.verbs.answer.drop_unwritten`."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
             if not stream.closed:
                 stream.flush()
-        except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except OSError:
+        # Imported only here: `tcc --help` loads no other package.
+        from tcc_certs.verbs.answer import drop_unwritten
+
+        drop_unwritten()
 
 
 def _document(text: str, arguments: Sequence[str] | None) -> None:

@@ -21,6 +21,10 @@ plan = a{1,3}
 """
 
 
+# The interpreter buffers its output, as it does for most users.
+BUFFERED = {name: one for name, one in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+
 def tcc_process(*arguments: object, **options: object) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tcc", *(str(argument) for argument in arguments)]
     return subprocess.Popen(command, **options)  # type: ignore[call-overload, no-any-return]
@@ -130,7 +134,7 @@ plan = (a | b){16}
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_output_is_not_called_a_bug(source: Path) -> None:
     with Path("/dev/full").open("wb") as full:
-        process = tcc_process("inspect", source, stdout=full, stderr=subprocess.PIPE)
+        process = tcc_process("inspect", source, stdout=full, stderr=subprocess.PIPE, env=BUFFERED)
         _, error = process.communicate(timeout=60)
     assert process.returncode == 2 and b"bug in tcc" not in error
 
@@ -143,7 +147,7 @@ def test_a_full_output_is_no_verdict_of_the_kernel_and_no_bug(
     command = [sys.executable, "-m", "tcc_certs", "check", str(artifact), *more]
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+            command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False, env=BUFFERED
         )
     assert ended.returncode == 2
     assert ended.stderr.startswith(b"tcc-certs: DECLINED: ") and ended.stderr.count(b"\n") == 1
