@@ -293,7 +293,8 @@ class Relay:
         for opened in tuple(self._open.values()):
             if is_meant(opened.call):
                 opened.answers = False
-                self._end(opened, self._take_back(opened, "the client cancelled it"))
+                cancelled = "the client cancelled it"
+                self._end(opened, self._take_back(opened, cancelled, f"{cancelled}: not sent"))
         self._changed.set()
 
     def leave(self) -> None:
@@ -757,14 +758,20 @@ class Relay:
         server.request("tools/call", params)
 
     def _overdue(self, opened: _OpenCall) -> None:
-        self._end(opened, self._take_back(opened, f"there was no answer in {self._seconds:g} s"))
+        seconds = f"{self._seconds:g} s"
+        unsent = f"its server listed no tools in {seconds}: not sent"
+        self._end(opened, self._take_back(opened, f"there was no answer in {seconds}", unsent))
 
-    def _take_back(self, opened: _OpenCall, reason: str) -> Ending:
-        """Cancel a call at its server, and return how it ends: it may not have been sent yet."""
+    def _take_back(self, opened: _OpenCall, reason: str, unsent: str) -> Ending:
+        """Cancel a call at its server, and return how it ends.
+
+        Args:
+            reason: why its outcome is unknown; unsent: why the link had not sent it yet.
+        """
         server = self._server
         if opened.asked is None and server is not None:
             if server.link.withdraw(opened.identity) and not opened.rounds:
-                return deciding.unsent("its server listed no tools: not sent")
+                return deciding.unsent(unsent)
             server.cancel(opened.identity)
         return unknown(reason)
 
