@@ -87,6 +87,8 @@ def command(
         require_artifact(above[1])
         require_ledger(above[0])
     of_session = is_session(LedgerInput(ledger))
+    if others and not of_session:
+        raise click.UsageError("a run has one --artifact; only a session may have several", ctx)
     files = files_of(ledger) if of_session and not more else [ledger, *more]
     for file in files:
         if not is_regular(file):
