@@ -13,6 +13,8 @@ import tcc
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
 from tcc_certs.session.files import file_name
 from tcc_runtime.errors import LedgerError, NotCarried, ResumeError
+from tcc_runtime.gate.policy import policy_of
+from tcc_runtime.gate.session.recovery import reading_of
 from tests.gate.grammars import artifact, bytes_of
 
 TOOLS = """grammar desk version "1"
@@ -167,6 +169,20 @@ def test_a_call_under_way_is_waited_for(tmp_path: Path) -> None:
         assert gate.artifact.digest == artifact(NEW).digest
 
 
+def test_a_parallel_call_under_way_is_waited_for(tmp_path: Path) -> None:
+    text = OLD.replace("chat)", "chat) { parallel }")
+    reading, ledger = reading_of(policy_of(artifact(text))), tmp_path / "l"
+    with tcc.Gate(artifact(text), ledger=ledger, durable=False) as gate:
+        with gate.call("note", {"kind": "mail"}) as permit:
+            before = ledger.read_bytes()
+            with pytest.raises(LedgerError, match="a call is under way"):
+                gate.carry_over(artifact(NEW), lambda _: reading, wait=False)
+            assert ledger.read_bytes() == before
+            permit.done()
+        gate.carry_over(artifact(NEW), lambda _: reading, wait=False)
+    assert file_name(ledger, 1).exists()
+
+
 def test_the_other_gate_of_a_moved_session_allows_nothing(tmp_path: Path) -> None:
     sessions = store(tmp_path, OLD)
     with sessions.open() as gate:
@@ -252,7 +268,7 @@ def test_files_of_a_moved_session_cannot_be_forged(tmp_path: Path) -> None:
 def carried(
     folder: Path, old: str, new: str, tool: str, arguments: dict[str, Any], answer: Any = None
 ) -> str:
-    """What keeps a session with one call from going on under `new`; empty: nothing."""
+    """Return why a session with one call cannot go on under `new`; empty if it can."""
 
     def use(gate: tcc.Gate) -> None:
         call(gate, tool, answer, **arguments)

@@ -431,20 +431,22 @@ class Gate(GateCalls):
     def carry_over(
         self, artifact: Artifact, earlier: Callable[[str], Reading | None], *, wait: bool
     ) -> None:
-        """Continue the ledger under another artifact: the next gate on it has that one.
+        """Continue the ledger in a new file, under another artifact.
 
-        Nothing is written if the records do not fit, or if the session has ended.  Otherwise this
-        gate allows nothing afterwards.
+        Afterwards this gate allows nothing: open a new one.  If the session has ended, nothing
+        happens.  If its records do not fit, the ledger is not continued.
 
         Args:
-            earlier: returns the artifacts of the ledger by their digests, hex.
+            earlier: returns how records of an artifact are read, by its digest, hex; None: the
+                artifact is not known.
             wait: whether to wait until no call is under way.
 
         Raises:
             NotCarried: the records of the session do not fit the artifact.
-            LedgerError: the ledger cannot be read or written; with a `BlockingIOError`: without
-                `wait`, if a call is under way.
-            Refused: R305, R306, R308.
+            ResumeError: the session is in memory, or the next file exists.
+            LedgerError: the ledger cannot be read or written.  It has a `BlockingIOError` if,
+                without `wait`, a call is under way or another process has the lock.
+            Refused: R306; with `wait` also R305 and R308.
         """
         access = self._access
         ticket = access.enter_alone() if wait else access.try_enter("")
@@ -453,6 +455,8 @@ class Gate(GateCalls):
             raise LedgerError("ledger", BlockingIOError(0, "a call is under way"))
         try:
             with access.lock:
+                if access.pending:  # a parallel call, which has passed its turn on
+                    raise LedgerError("ledger", BlockingIOError(0, "a call is under way"))
                 if not access.session.ended:
                     changes.carry_over(access, policy_of(artifact), earlier)
         finally:
