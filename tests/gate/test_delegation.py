@@ -627,7 +627,7 @@ def test_a_long_child_is_reopened_though_gates_drop_old_calls(
 
 
 def killed_at(folder: Path, number: int, place: str) -> bool:
-    """Whether a process was killed at a write; else it had fewer writes."""
+    """Return whether the process was killed; False: it ended before so many writes."""
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL

@@ -194,10 +194,11 @@ def parts_of(core: Core) -> tuple[StatementPart, ...]:
 
 
 def left_out(core: Core) -> tuple[int, ...]:
-    """Return the numbers of the statements that an automaton with cycles leaves to the gate.
+    """Return the numbers of the statements that an automaton with cycles does not hold.
 
-    No session gets stuck because of them, so no look ahead needs them.  Totals of depth are among
-    them: sessions count their calls.  Computed once for each core.
+    There are two kinds.  The gate alone decides statements that cause no dead end.  Sessions
+    count totals of depth (`limit depth <= N`), and look ahead for them.  Computed once for each
+    core.
 
     Raises:
         Fault: a statement is wrong.
@@ -226,9 +227,12 @@ def refused_tools(core: Core, part: StatementPart) -> set[int]:
 
 
 def _without_dead_ends(core: Core) -> set[int]:
-    """The statements that refuse only calls of tools that no session needs for its end.
+    """Return the numbers of statements that an automaton with cycles need not hold.
 
-    Calls of other tools can be taken out of each way to an end, and the rest stays allowed.
+    An automaton holds a statement if it is small, if it may decide more than the gate does, or if
+    it refuses a call of a tool that a held statement needs.  The other statements are returned.
+    With a plan, `start` or `goals` there are none.  Totals of depth are not among them.  The
+    rules and the reason are in docs/spec/artifact.md, section 10.
     """
     if core.has_plan or core.start is not None or core.goals:
         return set()
@@ -250,16 +254,20 @@ def _without_dead_ends(core: Core) -> set[int]:
 
 
 def _is_small(part: StatementPart) -> bool:
-    """Whether a statement adds no state to an automaton."""
+    """Return whether the automaton has as many states with the statement as without it."""
     return part.table is not None and len(part.table.moves) == 1
 
 
 def _decides_more(
     core: Core, part: StatementPart, answers: Mapping[int, Sequence[Sequence[int]]]
 ) -> bool:
-    """Whether the automaton refuses more than the gate does by the statement itself.
+    """Return whether an automaton with the statement may refuse calls that the gate allows.
 
-    It looks ahead to the end, at each answer of a call, and at calls that may not have happened.
+    This is so if a plan may not end in some state of the statement, if a sum has an amount below
+    0, or if the refusal of a call depends on its listed answers.
+
+    Args:
+        answers: by tool, groups of calls that differ in their listed answers alone.
     """
     table = part.table
     is_more = min(part.weights) < 0 if table is None else not all(table.accepts)
@@ -272,7 +280,12 @@ def _decides_more(
 
 
 def _needed_tools(core: Core, part: StatementPart) -> set[int]:
-    """The tools whose calls cannot be taken out of each way to an end that a statement allows."""
+    """Return the tools whose calls may matter for an end under a statement.
+
+    An `owe` needs the tools that pay.  A sum needs the tools with an amount below 0.  Another
+    table needs each tool that has a call which moves it to another state.  All calls of other
+    tools can be left out, and the statement still allows the rest.
+    """
     rule = policy_of(core).rules[part.number]
     if rule.kind == "owe":
         return {at for at, tool in enumerate(core.tools) if tool.name in rule.pays}

@@ -25,7 +25,7 @@ def implication(core: Core, other: Core) -> Question:
     A statement of `other` that restricts calls only of tools that `core` lacks is left out.
 
     Raises:
-        Rejected: T102: statements alone do not answer it; `expected` names what has to change.
+        Rejected: T102: the cores differ in something that no statement says; `expected` names it.
     """
     differs = difference(core, other)
     ensure(not differs, Code.PROOF_QUESTION, "question", f"the same {differs}", "another one")

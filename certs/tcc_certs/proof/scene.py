@@ -602,7 +602,7 @@ class Scene:
 
 
 def has_sources(source: Ground) -> bool:
-    """Whether the conditions or marks of a source have sources."""
+    """Return whether a source has marks, or another source in its conditions."""
     _, _, _, conditions, _, marks = source
     return bool(marks) or any(part[0] == "source" for one in conditions for part in parts(one))
 

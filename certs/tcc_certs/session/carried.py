@@ -1,4 +1,4 @@
-"""A session goes on under another artifact: what its earlier records are for the new artifact.
+"""Reads the earlier records of a session for another artifact, under which the session goes on.
 
 Normative text: docs/spec/session.md, section 5.  The calls that were made are not decided again.
 Their records are read as the new artifact would have written them.  So they are its history, and
@@ -47,10 +47,11 @@ class Reading:
 
 
 class Carrier:
-    """Makes records of an artifact from those of earlier artifacts.
+    """Rewrites records of earlier artifacts as records of one artifact.
 
     Args:
-        due: the artifact; target: the first record of its first file.
+        due: this artifact.
+        target: the first record of the first file that names it.
         shown: as of :class:`Entries`.
     """
 
@@ -66,7 +67,7 @@ class Carrier:
         self._agree(self._entries, target)
 
     def use(self, had: Reading, header: Record) -> None:
-        """The next records are those of another artifact, which this header begins.
+        """Read the next records by another artifact, which this header names.
 
         Raises:
             Rejected: S205.
@@ -89,7 +90,7 @@ class Carrier:
             ensure(same, Code.SESSION_DIGEST, "constants", "different digests", digest)
 
     def given(self, found: Json) -> dict[str, Json]:
-        """The entries of what the session was given.
+        """Return the entries of the session's attributes, as the new artifact needs them.
 
         Raises:
             Rejected: S218.
@@ -167,11 +168,17 @@ class Carrier:
             raise _unfit("answered", f"a tool with errors, in the new artifact: {tool.name}", 1)
 
     def _answer(self, tool: Tool, record: dict[str, Any]) -> None:
-        """The answers of a record: those that the artifact of the record reads alike.
+        """Rewrite the answers of a call that is done, in place.
+
+        An answer is kept if both artifacts read it alike and the new one has its value.  The others
+        become unknown.
+
+        Args:
+            tool: of the new artifact.
 
         Raises:
-            Unfit: an attribute is learned from an answer that is not known.  A later answer must
-                not teach another value.
+            Unfit: an attribute is learned from an answer that becomes unknown here.  A later answer
+                must not teach another value.
         """
         record.pop("unforeseen", None)
         old = {one.name: one for one in self._had.machine.core.tool_of[tool.name].answers}
@@ -203,17 +210,17 @@ class Carrier:
 
 
 def _is_alike(had: Field | None, due: Field) -> bool:
-    """Whether two fields of one name have one place, and are both listed or both open."""
+    """Return whether two fields have the same place, and are both listed or both open."""
     if had is None or (had.type is None) != (due.type is None):
         return False
     return (had.steps, had.null) == (due.steps, due.null)
 
 
 def _check_places(had: Sequence[Field], due: Sequence[Field]) -> None:
-    """Each field has its place in both artifacts, or nothing is at its place in the first one.
+    """Require that `had` has each field of `due` at the same place, or nothing at its place.
 
     Raises:
-        Unfit: the first artifact has another field there, or this field elsewhere.
+        Unfit: `had` has another field there, or this field elsewhere.
     """
     names = {one.name: one for one in had}
     for field in due:
@@ -224,7 +231,7 @@ def _check_places(had: Sequence[Field], due: Sequence[Field]) -> None:
 
 
 def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether a place lies inside another one; `*` is any element."""
+    """Return whether one place lies inside the other; the step `*` fits every step."""
     pairs = zip(one, other, strict=False)
     return all(step == beside or "*" in (step, beside) for step, beside in pairs)
 

@@ -398,19 +398,27 @@ def listed_text(values: Sequence[str], state: State) -> str:
 
 
 class Unfit(Exception):
-    """An entry lacks something that another artifact needs; the text is the name of the field."""
+    """A field cannot be read as another artifact needs it.
+
+    The text names the field, or the member of an object that does not fit; it is empty for an
+    element of a list.
+    """
 
 
 def fitted_arguments(
     due: Mapping[str, Form], had: Mapping[str, Form], found: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """The entries that an artifact needs of arguments, made of those that another one needed.
+    """Return the entries of `found` that an artifact needs, as this artifact would write them.
+
+    Entries of names outside `due` are dropped.  A name that `found` lacks is left out without an
+    error: :class:`EntryReader` checks the names.
 
     Args:
-        due: the forms of the artifact; had: those of the other one, by which `found` was written.
+        due: the forms that the artifact needs, by name.
+        had: the forms by which `found` was written.
 
     Raises:
-        Unfit: `found` does not have all that is needed.
+        Unfit: an entry of `found` cannot be read by its form in `due`.
     """
     return {name: _fitted(due[name], had[name], found[name]) for name in found if name in due}
 
@@ -421,10 +429,18 @@ def fitted_answers(
     found: Mapping[str, Json],
     needed: Container[str] = (),
 ) -> dict[str, Json]:
-    """As :func:`fitted_arguments`, of answers: if too little is recorded of one, it is unknown.
+    """Return the entries of answers as an artifact would write them.
+
+    An answer becomes unknown if `had` lacks it, or if its entry records too little.  An answer
+    that `had` has and `found` lacks was absent, and stays absent.
+
+    Args:
+        due, had, found: as of :func:`fitted_arguments`.
+        needed: the names of answers that must not become unknown here.  An entry that says
+            `unknown` already is kept.
 
     Raises:
-        Unfit: it is one of `needed`.
+        Unfit: an answer in `needed` would become unknown.
     """
     fitted: dict[str, Json] = {}
     for name, form in due.items():
@@ -442,7 +458,14 @@ def fitted_answers(
 
 
 def _fitted(due: Form, had: Form, found: Json) -> Entry:
-    """The members of an entry that a form needs."""
+    """Return an entry as the form `due` would have it.
+
+    The entries of listed fields and of unknown answers are returned unchanged.
+
+    Raises:
+        Unfit: the forms differ in type or listed values; the value may be null, and `due` does
+            not allow null; or the entry lacks a member, a mark or an inner entry that `due` needs.
+    """
     whole = isinstance(due.type, ListType | RecordType | UnionType | TimeType | DateType)
     alike = due.type == had.type if whole else type(due.type) is type(had.type)
     if not isinstance(found, dict) or not alike or due.values != had.values:

@@ -11,7 +11,8 @@ Normative text: docs/spec/session.md.  The checks, in this order:
    (:mod:`tcc_certs.policy.meaning`) and the automaton (:mod:`tcc_certs.session.machine`).
 6. The end: the last record, and the claim.
 
-Cost: linear in the ledger, and the decisions of its calls.
+Cost: linear in the ledger, and the decisions of its calls.  The files before a file that names
+another artifact are read once more.
 """
 
 from __future__ import annotations
@@ -111,13 +112,13 @@ def validate(
         artifact: that decided the calls of the session.
         more: the files that continue the ledger, in their order.  If one is missing or in another
             place, all are read once more to say so.
-        others: if files of the ledger have other artifacts, these; `artifact` is one of all.
+        others: further artifacts, if the files of the ledger name several; in any order.
         pin: the digest that the artifact must have, hex; with `others`, that of the last file.
         key: 32 bytes, of the session; with it digests, idempotency keys and MACs are derived.
-        tell: called with each record that passes, and the session after it.
+        tell: called with each record that does not end the replay, and the session after it.
 
     Returns:
-        a verdict for any bytes; it raises no errors.
+        a verdict for any bytes.  Only errors of `tell` and of reading chunks are raised.
     """
     findings = Findings()
     files, lines, head = (ledger, *more), list[int](), FIRST_HEAD
@@ -159,7 +160,8 @@ def ledger_replay(
     """The replay that reads the first file of a ledger.
 
     Args:
-        artifacts: those of all files; if the first file names none of them, the first.
+        artifacts: the artifacts of all files.  If the first file names none of them, the first
+            artifact reads it.
         key: of the session, if it is known.
     """
     found = _named_in(files[0], artifacts)
@@ -173,14 +175,20 @@ def replay_of(
     artifacts: Sequence[CheckedArtifact],
     key: bytes | None,
 ) -> SessionReplay:
-    """The replay that reads a file: the one of the file before, unless this has another artifact.
+    """Return the replay that reads a file.
+
+    If the file names another of the artifacts than the file before, this is a new replay, which
+    has read all earlier files again.  It takes over the findings of `replay`.  Otherwise
+    `replay` itself is returned.
 
     Args:
-        replay: has read the files before, and was told of the last roll.
+        replay: has read the files before; after each, :meth:`SessionReplay.roll` was called.
+        files: all files of the ledger.
         number: of the file, from 1.
 
     Raises:
-        Rejected: S218: the session does not fit the other artifact.
+        Rejected: what ends the new replay.  S218: the session does not fit the artifact.  S205: a
+            constant has different digests.
     """
     if number == 1 or len(artifacts) == 1:
         return replay
@@ -195,7 +203,7 @@ def replay_of(
     }
     next_one = SessionReplay(found, machine_of(found), key, target=target, earlier=readings.get)
     next_one.follow(files[: number - 1])
-    # What is wrong with earlier records is known from their own replay; the rest is the header's.
+    # The replay before has the findings about earlier records.  All others are about the header.
     known, line = replay.findings.items, replay.line + 1
     more = [one for one in next_one.findings.items if one not in known]
     next_one.findings.items[:] = [*known, *[replace(one, line=line) for one in more]]
@@ -350,8 +358,8 @@ class SessionReplay:
             body: its canonical bytes without the link, if the caller has them.
 
         Returns:
-            the record; one that is carried as this artifact would have it, and empty if it has no
-            effect.
+            the record.  A record of an earlier artifact is returned as this artifact would have
+            it, with an empty kind if it has no effect.
 
         Raises:
             Rejected: what ends the replay.  L101: the line is not canonical.
@@ -430,10 +438,10 @@ class SessionReplay:
         return header
 
     def _use(self, carrier: Carrier, header: Record) -> None:
-        """The next records are those of the artifact of a header.
+        """Read the next records by the artifact that a header names.
 
         Raises:
-            Rejected: L202: it is not known.
+            Rejected: L202: the artifact is not known.
         """
         digest = text(header, "artifact")
         had = self._earlier(digest)
@@ -464,12 +472,18 @@ class SessionReplay:
             raise Rejected(Code.SESSION_CARRIED, refusal.path, expected, refusal.found) from refusal
 
     def _continue(self, record: Record, head: str) -> None:
-        """The first record of the next file is that of the first file, with the hash of `roll`.
+        """Check the first record of a further file, and choose how the next records are read.
 
-        If it names another artifact, it has the members of that one.
+        Its members are those of the first file, except the MAC and `continues`.  While records are
+        carried, the members that follow from the artifact may differ; :meth:`_begin` has checked
+        those of the target.  At the target, this artifact begins to decide.
+
+        Args:
+            head: the hash of the `roll` before it, hex.
 
         Raises:
-            Rejected: S217; L202: an artifact is not known.
+            Rejected: S217: a member differs, or it continues another record.  L104: a call is under
+                way at the target.  L202: the artifact is not known.  S205: constants contradict.
         """
         own = [records.MAC, "continues"]
         if self._carrier is not None and record["artifact"] != self._first["artifact"]:

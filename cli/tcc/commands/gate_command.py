@@ -83,7 +83,7 @@ def _address(
 
 
 class _GateCommand(options.WithServer):
-    """A command whose option ``--reload`` may stand without a value."""
+    """Lets the option ``--reload`` of the command stand without a value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read ``--reload`` as ``--reload=new``; it never takes the next argument as its value."""
@@ -175,8 +175,8 @@ class _GateCommand(options.WithServer):
 @click.option(
     "--reload",
     type=click.Choice(("new", "now")),
-    help="take another artifact that replaces ARTIFACT; for new sessions, or now for all "
-    "(--reload alone is --reload=new)",
+    help="take another artifact that replaces ARTIFACT: for new sessions (new; also without a "
+    "value), or for open sessions, too (now)",
 )
 @options.input_option(
     "--account",

@@ -4,7 +4,7 @@ The child has an artifact of its own and a proof that each of its sessions is a 
 parent's artifact.  The kernel checks the proof when the gate is opened.  The child decides a call
 first, then the parent.  The record of the parent is on the disk before that of the child, and the
 parent has each outcome first.  So after a kill the parent has every call that was made, and the
-child has none that the parent lacks.  Locks are taken in this order, too.
+child has none that the parent lacks.  The lock of the child is taken before that of the parent.
 Text: docs/delegation.md; docs/spec/session.md, section 10.  Cost: that of a call in both gates;
 opening checks the proof, and is linear in the calls of the child.
 """
@@ -192,13 +192,17 @@ class Above:
         who: str | None,
         answered: bool,
     ) -> None:
-        """Record in the parent what an unknown outcome of the child turned out to be.
+        """Record in the parent what an unknown outcome of a child's call turned out to be.
+
+        If the parent already has this outcome, nothing is written.
 
         Args:
-            turn: of the child.
+            seq: the number of the call in the child.
+            turn: the child's turn; the parent's turn that was taken with it is used.  None: wait.
+            outcome, observed, who, answered: as of :meth:`Gate.resolve`.
 
         Raises:
-            ValueError: the parent has another outcome.
+            ValueError: the parent has no such call or another outcome, or an argument is invalid.
             Refused: R303, R305 or R306.
         """
         place = self._place(child, seq)

@@ -48,7 +48,10 @@ class Link:
         raise NotImplementedError
 
     def withdraw(self, identity: Any) -> bool:
-        """Take back a request that waits in this link; return whether it was not sent."""
+        """Drop a request that this link has not sent yet; return whether it did.
+
+        A link that sends at once returns False.
+        """
         return False
 
     async def receive(self) -> Message:
