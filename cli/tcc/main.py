@@ -175,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             code = _internal(error)
             _document(f"internal error: {type(error).__name__}: {error}", arguments)
-    _drop_unwritten()
+    screen.drop_unwritten()
     sys.exit(code if isinstance(code, int) else CLEAN)
 
 
@@ -277,19 +277,6 @@ def _open_outputs() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - to the end
-
-
-def _drop_unwritten() -> None:
-    """Drop what a full output did not take; see :func:`tcc_certs.verbs.answer.drop_unwritten`."""
-    try:
-        for stream in (sys.stdout, sys.stderr):
-            if not stream.closed:
-                stream.flush()
-    except OSError:
-        # Imported only here: `tcc --help` loads no other package.
-        from tcc_certs.verbs.answer import drop_unwritten
-
-        drop_unwritten()
 
 
 def _document(text: str, arguments: Sequence[str] | None) -> None:

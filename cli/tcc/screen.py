@@ -124,6 +124,19 @@ def _encodable(text: str, err: bool) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
+def drop_unwritten() -> None:
+    """Flush the outputs, and drop what a full one did not take, before the process ends."""
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if not stream.closed:
+                stream.flush()
+    except OSError:
+        # Imported only here: `tcc --help` loads no other package.
+        from tcc_certs.verbs import answer
+
+        answer.drop_unwritten()
+
+
 def good(text: str) -> None:
     """Print a good ending."""
     say(text, fg="green", bold=True)
