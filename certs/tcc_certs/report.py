@@ -32,6 +32,7 @@ from tcc_certs.policy.reader import core_digest, read_core
 
 if TYPE_CHECKING:
     from tcc_certs.corecheck.check import CoreReport
+    from tcc_certs.policy.core import Core
 
 VALID, INVALID, DECLINED = 0, 1, 2
 VERDICTS = ("VALID", "INVALID", "DECLINED")
@@ -112,14 +113,19 @@ def is_proof(data: bytes | memoryview) -> bool:
     return bytes(data[:14]) == b'{"arguments":['
 
 
-def report_proof(data: bytes, artifact: bytes | memoryview) -> CheckReport:
+def report_proof(
+    data: bytes, artifact: bytes | memoryview, implies: bytes | memoryview | None = None
+) -> CheckReport:
     """The verdict on a proof about the core of an artifact; never an exception.
 
     Args:
         artifact: the whole file.  Its core is read.  Its other certificates are checked if the
             proof uses its automaton.
+        implies: another artifact, the whole file.  The proof has to show that every session of
+            the first core is a session of this one's core.
     """
     from tcc_certs.proof.check import check_proof
+    from tcc_certs.proof.implication import check_implication
     from tcc_certs.proof.plans import Plan
 
     def plan() -> Plan:
@@ -127,8 +133,12 @@ def report_proof(data: bytes, artifact: bytes | memoryview) -> CheckReport:
         return Plan(whole.core, whole.automaton, whole.core_calls, whole.omitted)
 
     try:
-        core = read_core(bytes(read_artifact(artifact).columns["core"].data))
-        checked = check_proof(data, core, plan)
+        core = _core_in(artifact)
+        other = None if implies is None else _core_in(implies)
+        if other is None:
+            checked = check_proof(data, core, plan)
+        else:
+            checked = check_implication(data, core, other, plan)
     except Rejected as refusal:
         return _refused(refusal)
     texts = [statement_text(one) for one in checked.question.statements]
@@ -141,10 +151,24 @@ def report_proof(data: bytes, artifact: bytes | memoryview) -> CheckReport:
     }[checked.question.kind]
     asked = [text.removeprefix("forbid ") if checked.question.kind == "reachable" else text
              for text in texts]  # fmt: skip
-    lines = [f"VALID: {says} {'; '.join(asked)}".rstrip()]
+    if other is None:
+        lines = [f"VALID: {says} {'; '.join(asked)}".rstrip()]
+    else:
+        lines = [f"VALID: every session of {core.name} is a session of {other.name}"]
+        lines += [f"the core of {other.name}: {core_digest(other)}"]
+        lines += [f"each satisfies {text}" for text in texts]
     lines += [f"by {statement_text(core.statements[number])}" for number in checked.used]
     counted = {"arguments": checked.arguments, "steps": checked.steps}
     return CheckReport(verdict=VALID, lines=tuple(lines), checked=counted, digest=core_digest(core))
+
+
+def _core_in(artifact: bytes | memoryview) -> Core:
+    """The core inside an artifact, the whole file; its certificates are not checked.
+
+    Raises:
+        Rejected: the file is no artifact, or its core is not well formed.
+    """
+    return read_core(bytes(read_artifact(artifact).columns["core"].data))
 
 
 def _compare(checked: CheckedArtifact) -> CoreReport:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tcc as library
+from tcc_certs.__main__ import main as kernel
 from tests.cli.conftest import Tcc
 from tests.exact.test_forged import TEXT
 
@@ -60,6 +61,25 @@ def test_a_grammar_implies_itself_and_a_looser_one(tcc: Tcc, shop: Path) -> None
     assert tcc("prove", shop, "--implies", shop).code == 0
     assert tcc("prove", shop, "--implies", looser).code == 0
     assert tcc("prove", looser, "--implies", shop).code == 1
+
+
+def test_a_proof_about_another_policy_does_not_show_that_it_allows_every_session(
+    tcc: Tcc, shop: Path
+) -> None:
+    looser, other = shop.with_name("looser.tcg"), shop.with_name("other.tcg")
+    looser.write_text(TEXT.replace("amount <= 100 or", "amount <= 200 or"))
+    other.write_text(TEXT.replace("<= 3", "<= 5"))
+    proof, artifact = shop.with_suffix(".proof"), shop.with_suffix(".tcca")
+    assert tcc("compile", shop, "-o", artifact).code == 0
+    assert tcc("prove", artifact, "--implies", looser, "-o", proof).code == 0
+    about = ("check", proof, "--artifact", artifact, "--implies")
+    allowed = tcc(*about, looser)
+    assert allowed.code == 0
+    assert allowed.out.startswith("VALID: every session of shop is a session of shop\n")
+    refused = tcc(*about, other)
+    assert refused.code == 1 and refused.out.startswith("INVALID: T102 ")
+    assert kernel([str(one) for one in (*about, artifact)]) == 1
+    assert tcc("check", artifact, "--implies", artifact).code == 2
 
 
 def test_sessions_that_can_be_finished_have_a_proof(tcc: Tcc, shop: Path) -> None:

@@ -1,6 +1,7 @@
 """``check A``: every certificate of an artifact, and with ``--core`` the plans of its core.
 
-``check PROOF --artifact A`` checks a proof about the core of an artifact.
+``check PROOF --artifact A`` checks a proof about the core of an artifact, and with ``--implies B``
+that it shows that every session of A is a session of B.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("checked", type=Path, help="the artifact (.tcca), or a proof")
     parser.add_argument("--artifact", type=Path, help="the artifact that a proof is about")
     parser.add_argument(
+        "--implies", type=Path, help="the artifact that allows every session, as a proof shows"
+    )
+    parser.add_argument(
         "--core", action="store_true", help="also show that the automaton is that of its core"
     )
     parser.add_argument(
@@ -38,7 +42,8 @@ def run(options: Namespace) -> VerbResult:
     """
     data = regular(options.checked).read_bytes()
     if options.artifact is not None:
-        report = report_proof(data, regular(options.artifact).read_bytes())
+        other = options.implies and regular(options.implies).read_bytes()
+        report = report_proof(data, regular(options.artifact).read_bytes(), other)
     else:
         report = check_artifact(data, core=options.core, pin=options.pin, exact=options.exact)
     return VerbResult(

@@ -58,6 +58,12 @@ def _are_regular(
     metavar="ARTIFACT",
     help="the artifact that a proof of `tcc prove` is about",
 )
+@click.option(
+    "--implies",
+    type=options.GIVEN,
+    metavar="OTHER",
+    help="the artifact that allows every session of --artifact, as the proof has to show",
+)
 @options.pin_option
 @click.option(
     "--locked",
@@ -79,6 +85,7 @@ def command(
     core: bool,
     source: Path | None,
     about: Path | None,
+    implies: Path | None,
     pin: bytes | None,
     exact: bool,
     locked: bool,
@@ -92,11 +99,14 @@ def command(
     --core also checks that the automaton is that of the grammar inside the artifact; --source that
     this grammar is the one in a file; --exact that nothing is relaxed: the automaton enforces every
     statement, and every count is exact. --locked compares artifacts with the pins that `tcc pin`
-    wrote. With --artifact, the file is a proof of `tcc prove`.
+    wrote. With --artifact, the file is a proof of `tcc prove`; with --implies too, of `tcc prove
+    GRAMMAR --implies OTHER`.
     """
     shown = options.chosen(output_format, as_json)
     if about is not None:
-        _check_proof(ctx, artifacts, about, shown)
+        _check_proof(ctx, artifacts, about, implies, shown)
+    if implies is not None:
+        raise click.UsageError("--implies needs --artifact, and a proof", ctx)
     for path in artifacts:
         if is_proof(files.first_bytes(path)):
             raise click.UsageError(f"{path} is a proof: name its artifact with --artifact", ctx)
@@ -127,16 +137,22 @@ def command(
     ctx.exit(report.verdict)
 
 
-def _check_proof(ctx: click.Context, proofs: Sequence[Path], about: Path, shown: str) -> NoReturn:
-    """Check a proof about an artifact, or about a grammar, which is compiled."""
+def _check_proof(
+    ctx: click.Context, proofs: Sequence[Path], about: Path, implies: Path | None, shown: str
+) -> NoReturn:
+    """Check a proof about an artifact; a grammar in place of an artifact is compiled."""
     from tcc.library import artifact_bytes
     from tcc_certs.report import report_proof
 
     if len(proofs) != 1:
         raise click.UsageError("--artifact takes one proof", ctx)
-    opened = open_artifact(about, command="check")
+    child, *parents = [
+        bytes(artifact_bytes(open_artifact(path, command="check")))
+        for path in (about, implies)
+        if path is not None
+    ]
     try:
-        report = report_proof(proofs[0].read_bytes(), bytes(artifact_bytes(opened)))
+        report = report_proof(proofs[0].read_bytes(), child, *parents)
     except OSError as error:
         raise click.ClickException(f"cannot read {proofs[0]}: {error.strerror or error}") from None
     _show(report, proofs[0], shown)
