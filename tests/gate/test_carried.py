@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tcc
+from tcc_certs.errors import Rejected
 from tcc_certs.formats.ledger import FIRST_HEAD, LedgerReader, seal
 from tcc_certs.session.files import file_name
 from tcc_runtime.errors import LedgerError, NotCarried, ResumeError
@@ -111,6 +112,44 @@ def test_three_policies_in_one_session(tmp_path: Path) -> None:
         call(gate, "refund", order="a", amount=400)
         gate.finish()
     assert validated(tmp_path, gate, OLD, NEW).word == "VALID"
+
+
+def test_a_child_of_a_moved_session_goes_on_with_a_proof_about_the_new_policy(
+    tmp_path: Path,
+) -> None:
+    helper = TOOLS + "limit sum(refund.amount) <= 50\nbefore refund require find(same order)\n"
+    child, ledger = artifact(helper), tmp_path / "helper.session"
+    proofs = [tcc.prove(child, implies=artifact(text)).proof for text in (OLD, NEW)]
+
+    def use(parent: tcc.Gate) -> None:
+        with tcc.Gate(child, ledger=ledger, parent=parent, proof=proofs[0]) as gate:
+            refund_of(gate, 20)
+
+    def refund_of(gate: tcc.Gate, amount: int) -> None:
+        call(gate, "find", {"status": "open", "total": 90}, order="a")
+        call(gate, "refund", order="a", amount=amount)
+
+    with moved(tmp_path, OLD, NEW, use) as parent:
+        with pytest.raises(Rejected, match="T102"):
+            tcc.Gate(child, ledger=ledger, parent=parent, proof=proofs[0])
+        with tcc.Gate(child, ledger=ledger, parent=parent, proof=proofs[1]) as gate:
+            refund_of(gate, 25)
+            gate.finish()
+        call(parent, "refund", order="a", amount=55)
+        parent.finish()
+    sessions = tcc.Sessions.of(tmp_path / "store")
+    above = tmp_path / "store" / f"{parent.session_id}.ledger"
+    artifacts = [bytes_of(artifact(text)) for text in (OLD, NEW)]
+
+    def judged(*named: bytes) -> Any:
+        return tcc.validate(
+            ledger, child, key=sessions.key_of(parent.session_id), parent=above,
+            parent_artifact=named[0], parent_others=named[1:],
+        )  # fmt: skip
+
+    assert judged(*artifacts).word == "VALID"
+    assert judged(*reversed(artifacts)).word == "VALID"
+    assert judged(artifacts[1]).findings[-1].code == "S501"
 
 
 @pytest.mark.parametrize(

@@ -103,10 +103,12 @@ class _Call:
     """A recorded call.
 
     Attributes:
+        core: of the artifact under which the call was made.
         answered: whether the agent has read the error of a call that failed.
         unforeseen: whether `observed` has only a part of the listed answers.
     """
 
+    core: Core
     offer: Offer
     opened: Mapping[str, Json]
     line: int
@@ -119,9 +121,13 @@ class _Call:
 
 @dataclass(slots=True, kw_only=True)
 class _Ledger:
-    """The calls of a validated ledger; `named`: by their references."""
+    """The calls of a validated ledger.
 
-    core: Core
+    Attributes:
+        header: the first record.
+        named: places in `calls`, by the `ref` of the record.
+    """
+
     header: Record
     calls: list[_Call] = field(default_factory=list)
     named: dict[str, int] = field(default_factory=dict)
@@ -136,6 +142,7 @@ def validate_delegated(
     key: bytes,
     more: Sequence[Ledger] = (),
     parent_more: Sequence[Ledger] = (),
+    parent_others: Sequence[bytes] = (),
     pin: str | None = None,
 ) -> validation.SessionValidation:
     """Validate the ledger of a child together with the ledger of its parent.
@@ -145,6 +152,7 @@ def validate_delegated(
         parent, parent_artifact: of the session that its header names.
         key: 32 bytes, of both.
         more, parent_more: the files that continue the ledgers.
+        parent_others: further artifacts of the parent, if its policy changed in the session.
         pin: the digest of the child's artifact, hex.
 
     Returns:
@@ -153,15 +161,18 @@ def validate_delegated(
     found = validation.validate(ledger, artifact, more=more, pin=pin, key=key)
     if not _holds(found):
         return found
-    above = validation.validate(parent, parent_artifact, more=parent_more, key=key)
+    above = validation.validate(
+        parent, parent_artifact, more=parent_more, others=parent_others, key=key
+    )
     findings = Findings()
     try:
         if not _holds(above):
             declines = above.verdict == DECLINED and above.word != "INCOMPLETE"
             code = Code.LIMIT if declines else Code.SESSION_PARENT
             raise Rejected(code, "parent", "a ledger that claims something", above.summary)
-        child = _read((ledger, *more), check(artifact))
-        _compare(child, _read((parent, *parent_more), check(parent_artifact)), key, findings)
+        child = _read((ledger, *more), [check(artifact)])
+        artifacts = [check(one) for one in (parent_artifact, *parent_others)]
+        _compare(child, _read((parent, *parent_more), artifacts), key, findings)
     except Rejected as refusal:
         findings.refuse(refusal, 1)
     if not findings.items:
@@ -187,16 +198,20 @@ def _holds(found: validation.SessionValidation) -> bool:
     return found.word == "INCOMPLETE" and found.claim_type == validation.CONFORMANT_PREFIX
 
 
-def _read(files: Sequence[Ledger], artifact: CheckedArtifact) -> _Ledger:
-    """The calls of a ledger that is valid."""
-    machine = validation.machine_of(artifact)
+def _read(files: Sequence[Ledger], artifacts: Sequence[CheckedArtifact]) -> _Ledger:
+    """Return the calls of a valid ledger.
+
+    Args:
+        artifacts: those that the files name.
+    """
     found: _Ledger | None = None
     line = 0
     for file in files:
+        machine = validation.machine_of(validation.named_in(file, artifacts))
         for record in LedgerReader((file,) if isinstance(file, bytes) else iter(file)):
             line += 1
             if found is None:
-                found = _Ledger(core=artifact.core, header=record)
+                found = _Ledger(header=record)
             elif record["kind"] == "call":
                 _add(found, machine, record, line)
             elif record["kind"] in ("outcome", "resolve"):
@@ -216,7 +231,8 @@ def _add(ledger: _Ledger, machine: SessionMachine, record: Record, line: int) ->
         raise Rejected(Code.SESSION_CALL, "call", "a call of the artifact", record["call"])
     if "ref" in record:
         ledger.named[text(record, "ref")] = len(ledger.calls)
-    ledger.calls.append(_Call(offer=offer, opened=_object(record["open"]), line=line))
+    call = _Call(core=machine.core, offer=offer, opened=_object(record["open"]), line=line)
+    ledger.calls.append(call)
 
 
 def _object(value: Json | None) -> Mapping[str, Json]:
@@ -239,13 +255,13 @@ def _compare(child: _Ledger, parent: _Ledger, key: bytes, findings: Findings) ->
             continue
         other = parent.calls[places[-1]]
         where = f"line {other.line} of the parent's ledger"
-        sides = (child.core, call.offer, call.opened), (parent.core, other.offer, other.opened)
+        sides = (call.core, call.offer, call.opened), (other.core, other.offer, other.opened)
         if not same_call(sides, key):
             what = f"{clip(other.offer.text, 80)} at {where}"
             findings.add(Code.SESSION_DELEGATED, call.line, "call", "the parent's call", what)
         elif places[-1] <= last:
             findings.add(Code.SESSION_DELEGATED, call.line, "parent", "calls in one order", where)
-        elif not (_settles(call, other) and _answers_agree(child.core, call, parent.core, other)):
+        elif not (_settles(call, other) and _answers_agree(call, other)):
             what = f"{other.outcome} at {where}"
             findings.add(Code.SESSION_SETTLED, call.line, "outcome", call.outcome, what)
         last = max(last, places[-1])
@@ -283,11 +299,11 @@ def _settles(call: _Call, other: _Call) -> bool:
     return (call.outcome, call.answered, mine) == (other.outcome, other.answered, theirs)
 
 
-def _answers_agree(core: Core, call: _Call, other_core: Core, other: _Call) -> bool:
+def _answers_agree(call: _Call, other: _Call) -> bool:
     """Whether the open answers of one place and type that both have, have one digest."""
     mine, theirs = [
-        {answer.name: answer for answer in of.tools[made.offer.tool].answers}
-        for of, made in ((core, call), (other_core, other))
+        {answer.name: answer for answer in made.core.tools[made.offer.tool].answers}
+        for made in (call, other)
     ]
     return all(
         _same_digest(call.answers[name], other.answers[name])

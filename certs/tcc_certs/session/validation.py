@@ -126,7 +126,7 @@ def validate(
         known = [_checked(artifact, None if others else pin)]
         known += [_checked(one, None) for one in others]
         if pin is not None:
-            found = _named_in(files[-1], known).file.digest.hex()
+            found = named_in(files[-1], known).file.digest.hex()
             ensure(found == pin, Code.PIN, "artifact", pin, found)
     except Rejected as refusal:
         findings.refuse(refusal, 0)
@@ -164,7 +164,7 @@ def ledger_replay(
             artifact reads it.
         key: of the session, if it is known.
     """
-    found = _named_in(files[0], artifacts)
+    found = named_in(files[0], artifacts)
     return SessionReplay(found, machine_of(found), key)
 
 
@@ -223,7 +223,7 @@ def _header_in(file: Ledger) -> Record:
     return {}
 
 
-def _named_in(file: Ledger, artifacts: Sequence[CheckedArtifact]) -> CheckedArtifact:
+def named_in(file: Ledger, artifacts: Sequence[CheckedArtifact]) -> CheckedArtifact:
     """The artifact that the first record of a file names; if it names none of them, the first."""
     named = _header_in(file).get("artifact") if len(artifacts) > 1 else None
     return next((one for one in artifacts if one.file.digest.hex() == named), artifacts[0])

@@ -46,20 +46,24 @@ def run(arguments: Namespace) -> VerbResult:
     key, above = octets(arguments.key), (arguments.parent, arguments.parent_artifact)
     if any(above):
         if key is None or not all(above) or others:
-            line = "DECLINED: --parent, --parent-artifact and --key go together, with one artifact"
+            line = (
+                "DECLINED: --parent, --parent-artifact and --key go together, with one --artifact"
+            )
             document: dict[str, Json] = {"verdict": "DECLINED", "summary": line}
             return VerbResult(exit_code=2, lines=[line], document=document)
         from tcc_certs.session.delegation import validate_delegated
 
         parent, *parent_more = [LedgerInput(regular(file)) for file in files_of(above[0])]
+        parent_artifact, *parent_others = [regular(file).read_bytes() for file in above[1]]
         found = validate_delegated(
             ledger,
             artifact,
             parent,
-            regular(above[1]).read_bytes(),
+            parent_artifact,
             key=key,
             more=more,
             parent_more=parent_more,
+            parent_others=parent_others,
             pin=arguments.pin,
         )
     else:

@@ -89,7 +89,10 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--parent", type=Path, help="the ledger of the session that this one is a part of"
     )
-    parser.add_argument("--parent-artifact", type=Path, help="the artifact of that session")
+    parser.add_argument(
+        "--parent-artifact", type=Path, action="append",
+        help="the artifact of that session; repeatable, if its policy changed",
+    )  # fmt: skip
 
 
 def run(arguments: Namespace) -> VerbResult:

@@ -45,7 +45,12 @@ _Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
 @options.input_option("--adapters", "registry that has to list the adapters of the run")
 @options.input_option("--account", "account that has to hold the reservations of the run")
 @options.input_option("--parent", "ledger of the session that this session is a part of")
-@options.input_option("--parent-artifact", "artifact of that session")
+@click.option(
+    "--parent-artifact",
+    type=options.INPUT,
+    multiple=True,
+    help="artifact of that session; repeatable, if its policy changed in the session",
+)
 @click.option(
     "--nodes",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -75,16 +80,16 @@ def command(
     """
     shown = options.chosen(output_format, as_json)
     above = given["parent"], given["parent_artifact"]
+    parent_artifact, *parent_others = given.pop("parent_artifact") or (None,)
     if any(above) and not (all(above) and given["key"]):
         raise click.UsageError("--parent, --parent-artifact and --key go together", ctx)
-    for artifact in artifacts:
+    for artifact in (*artifacts, *above[1]):
         if not is_regular(artifact):
             raise click.BadParameter(f"{str(artifact)!r} is not a regular file", ctx)
         require_artifact(artifact)
     artifact, *others = artifacts
     require_ledger(ledger)
     if all(above):
-        require_artifact(above[1])
         require_ledger(above[0])
     of_session = is_session(LedgerInput(ledger))
     if others and not of_session:
@@ -99,7 +104,8 @@ def command(
         with _nodes_file(nodes, [*files, *artifacts, given["counts"]]) as tell:
             found = validate(
                 ledger, artifact, more=files[1:], others=others, pin=pinned, nodes=tell,
-                account=drawn_on, **given,
+                account=drawn_on, parent_artifact=parent_artifact,
+                parent_others=parent_others, **given,
             )  # fmt: skip
     except Rejected as refusal:
         of_account = refusal.code.value[0] == "K"

@@ -376,6 +376,7 @@ def validate(
     tell: Callable[[Record, ReplayedSession], None] | None = None,
     more: Sequence[str | Path | bytes] | None = None,
     others: Sequence[RuntimeArtifact | str | Path | bytes] = (),
+    parent_others: Sequence[RuntimeArtifact | str | Path | bytes] = (),
 ) -> Validation | SessionValidation:
     """Validate the ledger of a run, by deriving every number again, or the ledger of a session.
 
@@ -402,6 +403,7 @@ def validate(
             it, LEDGER.1, LEDGER.2 and so on.
         others: of a session whose policy changed, the other artifacts that files of the ledger
             name, in any order.  `pin` is then the digest of the artifact of the last file.
+        parent_others: the same of the parent's session.
 
     Raises:
         OSError: a file cannot be read.
@@ -441,6 +443,7 @@ def validate(
             key=key,
             more=files[1:],
             parent_more=_continuing(parent, None),
+            parent_others=[artifact_bytes(one) for one in parent_others],
             pin=pin,
         )
         return _held(_held_across(gone, files, [data], key, account), files, adapters, account)
