@@ -5,10 +5,10 @@
     run = tcc.search(artifact, seed=bytes(32), top=3)
     print(run.claim_type, run.plans[0].calls)
 
-The library takes and returns values: nothing prints, and only :func:`search` and :func:`runs` read
-the clock or draw randomness, where their arguments leave the time or the seed open.  Each name is
-imported from its module on first use, so that importing the package costs next to nothing, and a
-call imports what it needs.  Type checkers see the same names in the block below.
+Functions return values and print nothing.  Only :func:`search` and :func:`runs` read the clock or
+draw randomness, and only if their arguments leave the time or the seed open.  Each name is imported
+from its module on first use, so importing the package is fast.  Type checkers read the same names
+in the `TYPE_CHECKING` block below.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ __all__ = [
     "why",
 ]
 
-# Modules and the names that the package has from each.
+# The modules, and the names that the package exports from each.
 _MODULES: Final = {
     "tcc.batches": ("BatchError",),
     "tcc.batches.making": ("BatchDone", "batch"),

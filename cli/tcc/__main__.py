@@ -2,7 +2,7 @@
 
 try:
     from tcc.main import main
-except ModuleNotFoundError as error:  # of click, by which all else is said
+except ModuleNotFoundError as error:  # click may be missing, so argparse prints the error
     from argparse import ArgumentParser
 
     from tcc.requirements import mend
@@ -11,5 +11,5 @@ except ModuleNotFoundError as error:  # of click, by which all else is said
         raise
     ArgumentParser().exit(2, f"Error: {said}\n")
 
-if __name__ == "__main__":  # a process that was started by spawning reads this file again
+if __name__ == "__main__":  # a spawned child process imports this file under another name
     main()

@@ -1,9 +1,11 @@
 """Pages of diagnostic codes: titles, texts and links (exit codes are in :mod:`tcc.main`).
 
-This module has a sentence for each code of the kernel, ledgers, quotes, atoms and gates
-(:mod:`tcc_certs.errors`); the catalogue of the compiler has the pages of the codes of grammars, and
-:mod:`tcc_experiments.pipeline.errors` those of the pipeline.  A link leads below TCC_DOCS_URL, the
-folder `docs` of a checkout on a forge or a site; without it the link is a URN that names the code.
+This module has the texts of the codes in :mod:`tcc_certs.errors`: kernel, ledgers, quotes, atoms
+and gates.  The compiler's catalogue has the texts of grammar codes.
+:mod:`tcc_experiments.pipeline.errors` has the texts of pipeline codes.
+
+The environment variable TCC_DOCS_URL is the URL of the folder `docs`, on a forge or a site.  Links
+are relative to it.  Without it a link is a URN with the code.
 """
 
 from __future__ import annotations
@@ -312,7 +314,7 @@ _PAGES = {
 
 
 def explain_code(text: str) -> str | None:
-    """The page of a code as plain text; None where there is no such code."""
+    """Return the page of a kernel code as plain text, or None if the code is unknown."""
     found = next((known for known in Code if known.value == text), None)
     if found is None:
         return None
@@ -323,12 +325,12 @@ def explain_code(text: str) -> str | None:
 
 
 def page_of(code: Code) -> str:
-    """The page that a code is from, and the section of it."""
+    """Return the specification page of a code, with the section where one is known."""
     return _PAGES[code.value[0]]
 
 
 def title(code: StrEnum) -> str:
-    """What is wrong, in a few words."""
+    """Return a short title made from the name of a code, such as `json syntax`."""
     return code.name.lower().replace("_", " ")
 
 
@@ -336,7 +338,7 @@ DOCS = "TCC_DOCS_URL"
 
 
 def text_of(code: str) -> str | None:
-    """The page of a code as plain text; None where there is no such code."""
+    """Return the page of any code (grammar, kernel or pipeline) as plain text, or None."""
     return explain(code) or explain_code(code) or _of_pipeline(code)
 
 
@@ -348,13 +350,13 @@ def _of_pipeline(code: str) -> str | None:
 
 
 def titles() -> dict[str, str]:
-    """Every code with what is wrong, in a few words."""
+    """Return the title of every code, by code."""
     pages = {code: entry.title for code, entry in CATALOGUE.items()}
     return pages | {code.value: title(code) for code in (*Code, *OF_PIPELINE)}
 
 
 def link_of(code: str) -> str:
-    """Where the page of a code is, a URI."""
+    """Return the URL of a code's page below TCC_DOCS_URL, or ``urn:tcc:code:CODE`` without it."""
     base = os.environ.get(DOCS, "").rstrip("/")
     if not re.fullmatch(r"https?://[!-~]+", base):
         return f"urn:tcc:code:{code}"

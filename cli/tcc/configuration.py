@@ -1,7 +1,7 @@
-"""A ``tcc.toml`` read: levels of lints, what is allowed, defaults of options.
+"""Reads a ``tcc.toml``: levels of lints, allowed lints, defaults of options.
 
-Specification: docs/lint.md.  What it says wrong is a diagnostic with its line, and nothing of the
-file is used then.  Cost: linear in the file, of at most 64 KiB.
+Specification: docs/lint.md.  Every mistake becomes a diagnostic with its line, and a file with
+mistakes is not used at all.  Cost: linear in the file, at most 64 KiB.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from tcc_runtime.settings.table import Option
 from tcc_runtime.toml_text import read_toml
 
 MAX_BYTES: Final = 1 << 16
-# A comment that allows nothing cannot be allowed by one; what was not decided is no finding.
+# Codes that a configuration may name.  Not TCC714 (an allowing comment without effect), which no
+# comment could allow, and not TCC715 (undecided), which is no finding.
 LINTS: Final = frozenset(CODES) - {"TCC714", "TCC715"}
 _FORM: Final = f"a regular file of at most {MAX_BYTES} bytes, text in UTF-8, is needed"
 _LEVELS: Final = ("error", "warning", "off")
@@ -32,10 +33,10 @@ _KEY = re.compile(r"\s*(\"[^\"\n]*\"|'[^'\n]*'|[A-Za-z0-9_-]+)\s*[=.]")
 
 
 def read_config(path: Path) -> Config:
-    """What a file says.
+    """Read a configuration file.
 
     Raises:
-        ConfigError: it cannot be read, or says what it may not.
+        ConfigError: the file cannot be read, is no TOML, or has an unknown key or a wrong value.
     """
     data = read_bytes(path, MAX_BYTES)
     text = data if isinstance(data, Unreadable) else decode(data)
@@ -50,23 +51,23 @@ def read_config(path: Path) -> Config:
 
 
 def _unreadable(found: Unreadable) -> str:
-    """What is wrong with the file; a limit is that of a configuration, not of a grammar."""
+    """Message for an unreadable file; states the size limit of a configuration, not a grammar's."""
     too_large = f"larger than the limit of {MAX_BYTES} bytes"
     return f"this file is {too_large}" if too_large in found.message else found.message
 
 
 def config_for(file: Path, chosen: Path | None = None) -> Config:
-    """Configuration of a grammar: of the file `chosen`, or the nearest one above the grammar.
+    """Return the configuration of a grammar: `chosen`, else the nearest file, else the defaults.
 
     Raises:
-        ConfigError: it cannot be read, or a value of it is refused.
+        ConfigError: the file cannot be read, or a value in it is refused.
     """
     path = chosen or find_config(file)
     return Config() if path is None else read_config(path)
 
 
 class _Reader:
-    """One reading of a file; collects what is wrong with it."""
+    """Reads one file once and collects its mistakes."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
@@ -163,7 +164,7 @@ class _Reader:
         spelled = {key.replace("_", "-"): key for key in given}
         self._only({key: given[old] for key, old in spelled.items()}, tuple(options), (name,))
         for key in given:
-            # One of two values would win unsaid.
+            # Without this error, one of the two values would win silently.
             if spelled[key.replace("_", "-")] != key:
                 message = f"{quote(key)} is given twice, with - and with _"
                 self._tell("TCC723", message, self._place((name, key)))
@@ -194,12 +195,12 @@ class _Reader:
 
 
 def _running() -> tuple[Option, ...]:
-    """The options of runs, but for what belongs to one: a secret, or where it begins."""
+    """Options of runs that a file may set: all except secrets and the start of a run."""
     return tuple(o for o in running() if o.kind is not bytes and not o.calls)
 
 
 def _value(option: Option, value: object) -> Any:
-    """A value of an option as a command has it, None where it is none."""
+    """Return a TOML value as the command line would give it, or None if it does not fit."""
     if isinstance(value, bool) or option.kind is bool:
         return value if isinstance(value, bool) and option.kind is bool else None
     if option.kind is tuple:
@@ -239,7 +240,7 @@ def _expected(option: Option) -> str:
 
 
 def _syntax(message: str) -> tuple[str, int, int]:
-    """What the reader of TOML says, and the line and the column at the end of it."""
+    """Split a TOML error into its message, line and column; a large line means the last one."""
     found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
     if found is not None:
         return found[1], int(found[2]), int(found[3])
@@ -247,7 +248,7 @@ def _syntax(message: str) -> tuple[str, int, int]:
 
 
 def _places(text: str) -> dict[tuple[str, ...], Region]:
-    """Where tables and keys stand, by their names; of what is written in other ways nothing."""
+    """Return the region of each table head and key by its path; skip other TOML notations."""
     places: dict[tuple[str, ...], Region] = {}
     table: tuple[str, ...] = ()
     at = 0

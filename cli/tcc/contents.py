@@ -1,4 +1,4 @@
-"""Contents of a core as lines for people: tools, plans, attributes, names and words of statements.
+"""Contents of a core as lines for people: tools, plans, attributes, names, and words explained.
 
 Cost: linear in the core; at most `_LISTED` lines of each kind.
 """
@@ -26,10 +26,10 @@ from tcc_runtime.analysis.statements import PlanTexts
 
 
 def declared_lines(core: Core, whole: bool) -> list[str]:
-    """Return lines about tools, plans, attributes and names of a core, for people.
+    """Return lines about the tools, plans, attributes and names that a core declares.
 
     Args:
-        whole: also tools and the shape of plans.
+        whole: whether to include the tools and the shape of plans.
     """
     found: list[str] = []
     for title, texts in (
@@ -62,7 +62,7 @@ def _tool_lines(tool: Tool) -> list[str]:
 
 
 def _plan_texts(core: Core) -> list[str]:
-    """The plan expression, its rules, and the states of signatures; nothing if plans are `any*`."""
+    """The plan expression, the rules, the start and the goals; empty if plans are just `any*`."""
     texts = PlanTexts(core)
     lines = [f"plan = {texts.expression(core.plan)}"]
     lines += [f"rule {name} = {texts.expression(body)}" for name, body in core.rules.items()]
@@ -101,7 +101,7 @@ _WORDS: Mapping[str, str] = {
 
 
 def word_lines(core: Core) -> list[str]:
-    """Return lines that explain the words of the language that a core uses, for people."""
+    """Return one explanation for each word of the language that a core uses; empty if none."""
     used: set[str] = set()
     for node in [*_nodes(core), *[let.body for let in core.lets]]:
         used |= {_word_of(part) for part in walk(node)}

@@ -1,8 +1,8 @@
 """Results as JSON values (:func:`tcc.to_json`), and the contents of an artifact as text.
 
-``inspect`` and ``compile`` show the same fields.  Open fields, listed answers, errors, attributes
-and `let`s are shown only if the core declares some.  Modules of results are imported on use.
-Cost: linear in the tools; plans by depth are counted if that is cheap, or if asked for.
+``inspect`` and ``compile`` show the same fields.  Fields about open arguments, answers, errors,
+attributes and `let`s appear only if the core declares some.  Modules of results are imported on
+use.  Cost: linear in the tools.  Plans are counted by depth only if that is cheap or requested.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ Result: TypeAlias = (
 
 
 def to_json(result: Result) -> dict[str, Any]:
-    """A result as dicts, lists, texts, numbers and None, as ``json.dumps`` takes them.
+    """Return a result as dicts, lists, texts, numbers and None, as ``json.dumps`` takes them.
 
     Args:
         result: a run, an artifact, the report of a check or a validation, a comparison, or an
-            answer to why. Each gives the document of its command with ``--json``: ``run``,
+            answer to why.  Each gives the document of its command with ``--json``: ``run``,
             ``inspect``, ``check``, ``validate``, ``diff``, ``why``.
 
     Returns:
-        an object whose first members are ``format`` and ``format_version``; numbers that may be
-        beyond 2^53 are texts.
+        an object whose first members are ``format`` and ``format_version``.  Numbers that may
+        exceed 2^53 are texts.
 
     Raises:
-        TypeError: `result` is something else.
+        TypeError: `result` has none of these types.
     """
     from tcc.library.plan_questions import Why, diff_output, why_output
     from tcc.library.running import run_fields
@@ -101,7 +101,7 @@ def statements_of(artifact: Artifact) -> tuple[ListedStatement, ...]:
 
 
 def lines_of(artifact: Artifact) -> list[int | None]:
-    """Return the line of each statement; no lines for an artifact from a file."""
+    """Return the line of each statement, or an empty list for an artifact loaded from a file."""
     compiled = artifact.kept.get("written")
     places: Mapping[Any, Any] = getattr(compiled, "places", {})
     if not places:
@@ -111,15 +111,18 @@ def lines_of(artifact: Artifact) -> list[int | None]:
 
 
 def listed_of(artifact: Artifact) -> list[Any]:
-    """Return the member `statements` of an artifact's documents."""
+    """Return the JSON member `statements` of an artifact's documents."""
     return statements_json(statements_of(artifact), lines_of(artifact))
 
 
 def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
-    """The JSON fields; `plans_by_depth` if it is cheap, or if `by_depth` asks for it.
+    """Return the JSON fields that describe an artifact.
+
+    Args:
+        by_depth: whether to add `plans_by_depth` even if counting is expensive.
 
     Raises:
-        Rejected: D204 `by_depth` asks for it, and the artifact has cycles.
+        Rejected: D204, `by_depth` is true and the artifact has cycles.
     """
     manifest = artifact.manifest
     if by_depth:
@@ -155,7 +158,7 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
 
 
 def _figures(artifact: Artifact, by_depth: bool) -> dict[str, Any]:
-    """The fields of counts and costs; without cycles each state has them."""
+    """The fields of counts and costs, which only artifacts without cycles have."""
     root, cheapest = artifact.root, cheapest_plan(artifact)
     depth = artifact.rank(root)
     fields: dict[str, Any] = {
@@ -171,7 +174,7 @@ def _figures(artifact: Artifact, by_depth: bool) -> dict[str, Any]:
 
 
 def plans_text(artifact: Artifact) -> str:
-    """The number of plans, for people."""
+    """Return the number of plans for people, such as `12 345` or `at most 1.23 * 10^20`."""
     if artifact.cyclic:
         return "without a bound" if artifact.core.depth is None else "not counted"
     plans = screen.big(artifact.plans(artifact.root))
@@ -179,7 +182,7 @@ def plans_text(artifact: Artifact) -> str:
 
 
 def calls_text(fields: Mapping[str, Any]) -> str:
-    """The number of calls, and of calls in a plan, for people."""
+    """Return the number of calls, and the most calls in a plan, for people."""
     most, calls = fields["max_depth"], fields["calls"]
     return (
         f"{calls}, any number in a plan" if most is None else f"{calls}, at most {most} in a plan"
@@ -187,19 +190,19 @@ def calls_text(fields: Mapping[str, Any]) -> str:
 
 
 def bounds_plans(artifact: Artifact) -> bool:
-    """Whether the artifact's numbers of plans are bounds from above."""
+    """Return whether the artifact's plan counts are upper bounds instead of exact numbers."""
     manifest = artifact.manifest
     return manifest.nondeterministic or bool(manifest.relaxed) or manifest.gate
 
 
 def diagnostic_fields(said: CompilerDiagnostic) -> dict[str, Any]:
-    """What the compiler said, as the JSON object that every command uses."""
+    """Return a diagnostic of the compiler as the JSON object that every command uses."""
     fields = {"code": said.code, "severity": said.severity, "message": said.message}
     return fields | ({} if said.hint is None else {"hint": said.hint})
 
 
 def _counts(fields: dict[str, Any]) -> str:
-    """Which kind of counts, and why they are bounds where they are."""
+    """Describe the kind of counts for people, and say why they are bounds."""
     reasons = ["derivations are counted"] if fields["nondeterministic"] else []
     if fields["cyclic"]:
         return "none (for a gate: plans have no bound)"
@@ -215,7 +218,7 @@ def _counts(fields: dict[str, Any]) -> str:
 
 
 def has_search(core: Core) -> bool:
-    """Whether a search for plans has something to prefer: a cost, or a plan expression."""
+    """Return whether a search can prefer a plan: there is a cost or a plan expression."""
     if any(tool.models for tool in core.tools):
         return True
     if any(
@@ -232,10 +235,11 @@ def has_search(core: Core) -> bool:
 def print_description(artifact: Artifact, fields: dict[str, Any], *, whole: bool = False) -> None:
     """Print the fields of `describe` for people.
 
-    The figures of the search are left out for a grammar with neither costs nor a plan.
+    A grammar without costs and without a plan has nothing to search, so its rows `counts`,
+    `cheapest` and `race` are left out.
 
     Args:
-        whole: also list the tools and the shape of plans, and explain words of the statements.
+        whole: also list the tools and the shape of plans, and explain the words of the statements.
     """
     cheapest = fields["min_cost_plan"]
     if cheapest is None:
@@ -268,7 +272,7 @@ def print_description(artifact: Artifact, fields: dict[str, Any], *, whole: bool
 
 
 def declared(core: Core) -> dict[str, Any]:
-    """The JSON fields `tools`, `given`, `lets`, `passed` and `zones`, if the core has some."""
+    """Return the fields `tools`, `given`, `lets`, `passed` and `zones`; leave out empty ones."""
     tools = [fields for fields in map(_tool, core.tools) if len(fields) > 1]
     given = [_given_text(one) for one in core.given]
     lets = [definition_text(one) for one in core.lets]

@@ -1,9 +1,9 @@
-"""Files that commands read: regular ones, grammars in folders, and standard input.
+"""Files that commands read: regular files, grammars in folders, and standard input.
 
-`-` names a grammar on standard input; diagnostics call it ``<stdin>``, and the files that it uses
-lie in the working directory or below.  It is read once, up to the largest size of a grammar.  Files
-are written by :mod:`tcc_runtime.ledger.outputs`.  Imports no click, as batches and the library read
-files too.
+`-` names a grammar on standard input.  Diagnostics call it ``<stdin>``, and files that it uses are
+looked up from the working directory.  Standard input is read once, up to the size limit of
+grammars.  :mod:`tcc_runtime.ledger.outputs` writes files.  Imports click lazily, because batches
+and the library use this module without a command.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 GRAMMAR_ENDING: Final = ".tcg"
 GRAMMAR_ENDINGS: Final = frozenset({GRAMMAR_ENDING, ".graphml", ".json"})
-# Standard input, by identity: a file may have this name too.
+# Compared by identity (`is`), because a real file may also be named `<stdin>`.
 STDIN: Final = Path("<stdin>")
 _READ = "tcc.stdin"
 _HEAD = 1 << 16
 
 
 def is_regular(path: Path) -> bool:
-    """Whether a path is a regular file: a pipe or a device may never end."""
+    """Return whether a path is a regular file.  Reading a pipe or a device might never end."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except OSError:
@@ -37,21 +37,21 @@ def is_regular(path: Path) -> bool:
 
 
 def looks_like_ledger(first: bytes) -> bool:
-    """Whether a file with these first bytes looks like a ledger, of a run or of a session.
+    """Return whether these first bytes look like the ledger of a run or a session.
 
-    A guess for messages; the validator decides.
+    Used for better error messages only; the validator decides.
     """
     line = first.partition(b"\n")[0]
     return line[:2] == b'{"' and (b'"kind":"open"' in line or b'"kind":"session"' in line)
 
 
 def looks_like_artifact(first: bytes) -> bool:
-    """Whether a file with these first bytes looks like an artifact: a length, then its header."""
+    """Return whether these first bytes look like an artifact: a length, then a JSON header."""
     return first[4:8] == bytes(4) and first[8:9] == b"{"
 
 
 def first_bytes(path: Path) -> bytes:
-    """First bytes of a regular file; none where it cannot be read."""
+    """Return the first 64 KiB of a regular file, or no bytes if it cannot be read."""
     if not is_regular(path):
         return b""
     try:
@@ -62,17 +62,17 @@ def first_bytes(path: Path) -> bytes:
 
 
 def same_file(path: Path, others: Iterable[Path]) -> bool:
-    """Whether `path` exists and is one of `others`, through links."""
+    """Return whether `path` exists and, after following links, is the same file as any other."""
     return path.exists() and any(other.exists() and path.samefile(other) for other in others)
 
 
 def ledger_name(folder: Path, number: int) -> Path:
-    """Path of the ledger of a batch's run, numbered from 1."""
+    """Return the path of a run's ledger in a batch folder; runs are numbered from 1."""
     return folder.resolve() / f"{number:08d}.ledger"
 
 
 def is_grammar(path: Path) -> bool:
-    """Whether a path is a grammar to compile: standard input, or a file with its suffix."""
+    """Return whether a path is a grammar to compile: STDIN, or a file with a grammar's suffix."""
     return path is STDIN or path.suffix in GRAMMAR_ENDINGS
 
 
@@ -80,7 +80,7 @@ def read_stdin() -> bytes:
     """Read standard input, up to one byte more than a grammar may have.
 
     Raises:
-        click.UsageError: this command has read it already, or it is closed.
+        click.UsageError: the command has already read standard input, or it is closed.
     """
     import click
 
@@ -96,10 +96,10 @@ def read_stdin() -> bytes:
 
 
 def compile_given(path: Path, options: Options, *, examples: bool = True) -> Compiled:
-    """Compile a grammar, as :func:`tcc_compiler.pipeline.compile_file` does.
+    """Compile a grammar from a file or standard input.
 
     Args:
-        examples: whether its examples and expectations have to hold.
+        examples: whether a failing example or expectation is an error.
     """
     from tcc_compiler.pipeline import compile_bytes, compile_file
 
@@ -109,7 +109,7 @@ def compile_given(path: Path, options: Options, *, examples: bool = True) -> Com
 
 
 def read_given(path: Path) -> Frontend:
-    """Read a grammar to its core, as :func:`tcc_compiler.pipeline.read_source` does."""
+    """Read a grammar from a file or standard input, up to its core; compile nothing."""
     from tcc_compiler.frontend import read_grammar_bytes
     from tcc_compiler.pipeline import read_source
 
@@ -119,10 +119,10 @@ def read_given(path: Path) -> Frontend:
 
 
 def files_of(named: Iterable[Path]) -> list[Path]:
-    """Named files, and grammars in named folders, each once; STDIN stays.
+    """Return the named files, and the grammars below the named folders, each once; keep STDIN.
 
     Raises:
-        click.BadParameter: a folder has no grammar, or a file is a graph, which is no text.
+        click.BadParameter: a folder contains no grammar, or a file is a graph instead of text.
     """
     import click
 
@@ -141,7 +141,7 @@ def files_of(named: Iterable[Path]) -> list[Path]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Grammars in a folder and below; hidden folders are skipped."""
+    """Yield the grammars in a folder and its subfolders; skip hidden folders."""
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(top) / name for name in files if name.endswith(GRAMMAR_ENDING))

@@ -1,17 +1,19 @@
 """Findings as every command reports them, and their formats: text, json, sarif, github.
 
 Diagnostics of grammars, findings of checks and validations, and refusals become
-:class:`ReportedFinding`, which is written as text, JSON, SARIF 2.1.0 for code scanning, or workflow
-commands of GitHub Actions.  Every format stays well-formed however broken the input is, and there
-is one document even where nothing was found.
+:class:`ReportedFinding`.  A finding is written as text, as JSON, as SARIF 2.1.0 for code scanning,
+or as workflow commands of GitHub Actions.  Every format stays well-formed however broken the input
+is.  A command without findings still writes one document.
 
-SARIF: each code is a rule with its page and a link; URIs are relative to the working folder
-(absolute outside of it) and percent-encoded; columns count UTF-16 units, ends are exclusive.
-Workflow commands: a percent sign and line ends are escaped everywhere, a colon and a comma in
-properties too; columns are given where a finding is on one line, as GitHub takes them.
+SARIF: each code is a rule with its page and a link.  URIs are percent-encoded, and relative to the
+working folder for files below it.  Columns count UTF-16 units, and ends are exclusive.
+
+Workflow commands: percent signs and line ends are escaped everywhere, colons and commas in
+properties too.  Columns are given only for a finding on one line, because GitHub accepts no others.
+
 Sources: OASIS, SARIF version 2.1.0, sections 3.4 (artifactLocation), 3.30 (region), 3.49 (rules);
 GitHub's documentation of workflow commands.
-Cost: linear in the findings, and in the lines that their columns are on.
+Cost: linear in the findings and in the lines that they refer to.
 """
 
 from __future__ import annotations
@@ -45,13 +47,13 @@ Listed: TypeAlias = "Mapping[str, list[Any]]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A file, a line of it, or a range of it.
+    """A file, a line of it, or a range in it.
 
     Attributes:
-        file: the name that it was given by.
-        line: from 1; None: the file as a whole.
-        columns: the first column, the line of the end and the column just past the end, all from
-            1, columns in characters; None: the line as a whole.
+        file: the name of the file, as the user gave it.
+        line: the line, from 1; None for the file as a whole.
+        columns: the first column, the last line, and the column after the end, all from 1 and in
+            characters; None for the whole line.
     """
 
     file: str
@@ -61,14 +63,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedFinding:
-    """A finding.
+    """A finding of any command.
 
     Attributes:
-        code: one that ``tcc explain`` knows.
-        message: what is wrong, a sentence without its full stop.
-        place: where; None where it is about no file.
-        hint: how to mend it.
-        notes: other places that matter, each with what it has to do with this.
+        code: a code that ``tcc explain`` knows.
+        message: the problem, as a sentence without a full stop.
+        place: the place of the problem; None if no file has it.
+        hint: how to fix it.
+        notes: messages about related places, each with its place.
     """
 
     code: str
@@ -80,7 +82,7 @@ class ReportedFinding:
 
 
 def of_diagnostics(found: Iterable[Diagnostic]) -> list[ReportedFinding]:
-    """The diagnostics of a grammar as findings."""
+    """Convert the diagnostics of a grammar to findings."""
     return [
         ReportedFinding(
             code=one.code,
@@ -102,7 +104,7 @@ def _of_span(span: Span | None) -> Place | None:
 
 
 def of_check(found: Iterable[RuleFinding], artifact: Path) -> list[ReportedFinding]:
-    """The findings of a check; they are about bytes, so their place is the file."""
+    """Convert the findings of a check; their place is the whole file, which has no lines."""
     place = Place(file=str(artifact))
     return [
         ReportedFinding(
@@ -117,11 +119,11 @@ def of_check(found: Iterable[RuleFinding], artifact: Path) -> list[ReportedFindi
 def of_validation(
     found: Iterable[LineFinding], files: Sequence[Path], lines: Sequence[int] = ()
 ) -> list[ReportedFinding]:
-    """The findings of the validation of a ledger, each at its line.
+    """Convert the findings of a ledger's validation, each with its line.
 
     Args:
-        files: of the ledger.
-        lines: how many lines each has.
+        files: the files of the ledger, in order.
+        lines: the number of lines in each file.
     """
     findings = []
     for one in found:
@@ -137,13 +139,13 @@ def of_validation(
 
 
 def of_refusal(refusal: Rejected, path: Path) -> ReportedFinding:
-    """An artifact or a ledger that is refused, as a finding about its file."""
+    """Convert the refusal of an artifact or a ledger to a finding about its file."""
     said = f"{refusal.path}: {refusal.mismatch}"
     return ReportedFinding(code=refusal.code.value, message=said, place=Place(file=str(path)))
 
 
 def as_object(found: ReportedFinding) -> DiagnosticJson:
-    """A finding as the JSON object that every command uses."""
+    """Return a finding as the JSON object that every command uses."""
     from tcc.outputs import DiagnosticJson, NoteJson, optional
 
     notes = [NoteJson(message=message, **_members(place)) for message, place in found.notes]
@@ -181,9 +183,9 @@ def print_diagnostics(
     """Print diagnostics in one of :data:`tcc.options.FORMATS`.
 
     Args:
-        command: whose JSON document they are.
-        sources: the text of each file by its name.
-        listed: as of :func:`sarif`.
+        command: the command, which names the JSON document.
+        sources: the text of each file, by file name.
+        listed: the statements of each file, see :func:`sarif`.
     """
     if output_format == "text":
         _text(diagnostics, sources)
@@ -202,7 +204,7 @@ def print_found(
     sources: Mapping[str, Source] | None = None,
     listed: Listed | None = None,
 ) -> None:
-    """Print findings as ``sarif`` or ``github`` has them; `listed` as of :func:`sarif`."""
+    """Print findings as ``sarif`` or ``github``; for `listed` see :func:`sarif`."""
     if output_format == "sarif":
         screen.say_json(json.dumps(sarif(found, sources or {}, listed), indent=2))
     else:
@@ -211,7 +213,7 @@ def print_found(
 
 
 def as_json(diagnostic: Diagnostic) -> DiagnosticJson:
-    """One diagnostic as the JSON object that every command uses."""
+    """Return a diagnostic as the JSON object that every command uses."""
     return as_object(of_diagnostics([diagnostic])[0])
 
 
@@ -233,13 +235,13 @@ def _text(found: Sequence[Diagnostic], sources: Mapping[str, Source]) -> None:
 
 
 def annotation(found: ReportedFinding) -> str:
-    """The workflow command for a finding."""
+    """Return the workflow command that reports a finding, with its hint in parentheses."""
     text = found.message if not found.hint else f"{found.message} ({found.hint})"
     return command(_COMMANDS[found.severity], text, found.code, found.place)
 
 
 def command(level: str, text: str, title: str, place: Place | None = None) -> str:
-    """A workflow command: `level` is error, warning or notice."""
+    """Return a workflow command; `level` is error, warning or notice."""
     properties = {**_properties(place), "title": title}
     told = ",".join(f"{name}={_escaped(str(value), True)}" for name, value in properties.items())
     return f"::{level} {told}::{_escaped(text, False)}"
@@ -261,7 +263,7 @@ def _properties(place: Place | None) -> dict[str, object]:
 
 
 def _relative(file: str) -> str:
-    """GitHub knows files by their path in the checkout, in which a step runs."""
+    """Path relative to the working folder, as GitHub expects; steps run in the checkout."""
     whole, here = Path(os.path.abspath(file)), Path.cwd()  # noqa: PTH100 - links are not followed
     return whole.relative_to(here).as_posix() if whole.is_relative_to(here) else file
 
@@ -282,16 +284,16 @@ def sarif(
     sources: Mapping[str, Source],
     listed: Listed | None = None,
 ) -> dict[str, Any]:
-    """The SARIF log of these findings, of one run.
+    """Return a SARIF log with one run that has these findings.
 
     Args:
-        found: in the order in which they are to be listed.
-        sources: the texts of files by their names; of a file that is not among them places are
-            lines without columns.
-        listed: the statements of each file that was looked at, as the JSON of commands has them;
+        found: the findings, in the order in which to list them.
+        sources: the texts of files, by file name.  Findings in other files have lines but no
+            columns.
+        listed: the statements of each examined file, as the JSON of commands has them.  They become
             a property of the file in ``artifacts``.
     """
-    from tcc.code_pages import titles  # the catalogue, for few commands
+    from tcc.code_pages import titles  # loads the whole catalogue, which few commands need
 
     codes = sorted({one.code for one in found})
     known = titles()
@@ -361,14 +363,14 @@ def _region(place: Place, line: int, source: Source | None) -> dict[str, int]:
 
 
 def utf16_column(line: str, column: int) -> int:
-    """A column that counts characters, counted in UTF-16 units; both from 1."""
+    """Convert a column in characters to a column in UTF-16 units; both count from 1."""
     if line.isascii():
         return column
     return column + sum(char > "\uffff" for char in line[: column - 1])
 
 
 def uri_of(file: str) -> str:
-    """A file as a URI: relative to the working folder where it is in there, else absolute."""
+    """Return a file as a URI: relative if it is below the working folder, else absolute."""
     whole = Path(os.path.abspath(file))  # noqa: PTH100 - links are not followed: the name is what was given
     here = Path.cwd()
     if not whole.is_relative_to(here):

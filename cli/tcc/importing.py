@@ -1,8 +1,8 @@
-"""Tools of Python libraries, described as MCP servers describe theirs.
+"""Tools of Python libraries, described in the way of MCP servers.
 
 LangChain, OpenAI Agents and Pydantic AI derive a JSON Schema for each tool.  For a plain function
-pydantic derives it from the annotations.  Nothing is called: objects are told apart by the
-attributes of their libraries, which need not be installed here.
+pydantic derives it from the annotations.  No tool is called.  The attributes of an object show
+which library it is from, so those libraries need not be installed here.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from typing import Any
 
 from tcc_runtime.errors import ServerError
 
-_DEEPEST = 8  # lists, and toolsets of toolsets
+_DEEPEST = 8  # levels of nested lists and toolsets
 
 
 def tools_of_module(place: str) -> list[dict[str, Any]]:
-    """The tools that ``MODULE:NAME`` names: a tool, or a list, mapping or toolset of tools.
+    """Return the tools that ``MODULE:NAME`` names: a tool, or a list, mapping or toolset of tools.
+
+    Returns:
+        the name, the description and the JSON Schema of each tool, as in MCP.
 
     Raises:
-        ServerError: the module cannot be imported, or has no tools of that name.
+        ServerError: the module cannot be imported, or the name has no tools.
     """
     module, _, name = place.partition(":")
     if not module or not name:
@@ -67,7 +70,7 @@ def _tools(value: Any, place: str, depth: int) -> Iterator[dict[str, Any]]:
 
 
 def _described(tool: Any) -> dict[str, Any]:
-    """The name, description and schema of one tool."""
+    """Return the name, description and schema of one tool."""
     if hasattr(tool, "tool_call_schema"):  # LangChain
         schema = tool.tool_call_schema
         schema = schema if isinstance(schema, dict) else schema.model_json_schema()

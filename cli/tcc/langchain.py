@@ -2,7 +2,7 @@
 
     agent = create_agent(model, tcc.langchain.guard(tools, gate), middleware=[TccMiddleware(gate)])
 
-Text: docs/langgraph.md.
+Documentation: docs/langgraph.md.
 """
 
 from __future__ import annotations

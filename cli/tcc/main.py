@@ -92,9 +92,9 @@ class ExitRule(NamedTuple):
     """How an exception ends the process.
 
     Attributes:
-        code: the exit code, or what gives it.
-        text: the message for people, and of the JSON document.
-        prefix: precedes the message on stderr.
+        code: the exit code, or a function that computes it from the exception.
+        text: computes the message for people and for the JSON document.
+        prefix: printed before the message on stderr.
     """
 
     code: int | Callable[[Any], int]
@@ -102,14 +102,14 @@ class ExitRule(NamedTuple):
     prefix: str = "Error: "
 
     def code_of(self, error: BaseException) -> int:
-        """Exit code of this error."""
+        """Return the exit code for this error."""
         return self.code if isinstance(self.code, int) else self.code(error)
 
 
 _REFUSED: Final = ExitRule(BAD_USAGE)
 _INTERRUPTED: Final = ExitRule(BAD_USAGE, lambda _: "interrupted", "")
-# By dotted names of classes; an error ends as the first class of its MRO that is listed, and as an
-# internal error, 3, where none is.
+# Keys are dotted class names.  The first listed class of an error's MRO decides how the error ends
+# the process.  An error without a listed class is an internal error with exit code 3.
 ENDINGS: Final[Mapping[str, ExitRule]] = {
     "builtins.KeyboardInterrupt": _INTERRUPTED,
     "builtins.MemoryError": ExitRule(DECLINED, lambda _: "not enough memory"),
@@ -146,8 +146,10 @@ ENDINGS: Final[Mapping[str, ExitRule]] = {
 
 
 def ending_of(error: BaseException) -> ExitRule | None:
-    """Ending of an error: that of a requirement that is not installed, else of the nearest class
-    that the table lists; None: an internal error.
+    """Return the rule for an error, or None for an internal error.
+
+    A missing requirement has its own rule.  Otherwise the nearest class that the table lists
+    decides.
     """
     if isinstance(error, ModuleNotFoundError):
         from tcc.requirements import mend
@@ -159,7 +161,7 @@ def ending_of(error: BaseException) -> ExitRule | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run `tcc` with `arguments` (the process's own where None), and exit."""
+    """Run `tcc` with `arguments`, or with the arguments of the process if None, and exit."""
     _open_outputs()
     try:
         # https://no-color.org: any value but the empty one asks for plain text.
@@ -180,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def told(error: BaseException, ending: ExitRule) -> int:
-    """Print an error to stderr, and return its exit code."""
+    """Print an error to stderr and return its exit code."""
     if isinstance(error, click.UsageError) and error.ctx is not None:
         ctx = error.ctx
         screen.say_lines(ctx.get_usage(), err=True)
@@ -192,7 +194,7 @@ def told(error: BaseException, ending: ExitRule) -> int:
 
 
 def load_module(name: str) -> ModuleType:
-    """Import a module with the garbage collector off: an import makes objects that stay."""
+    """Import a module with garbage collection off, because imported objects stay anyway."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -204,10 +206,10 @@ def load_module(name: str) -> ModuleType:
 
 @contextmanager
 def without_threads() -> Iterator[None]:
-    """Keep the OpenBLAS of a numpy that is imported in here from starting a thread per processor.
+    """Keep OpenBLAS from starting a thread per processor when numpy is imported in the block.
 
-    For commands that run no code of others, who may want the threads.  Child processes that start
-    later find the environment unchanged, and a number that the user has set stays.
+    Only for commands that run no foreign code, which might want the threads.  Child processes that
+    start after the block see the original environment.  A number that the user has set stays.
     """
     if _THREADS in os.environ:
         yield
@@ -223,18 +225,18 @@ class LazyGroup(click.Group):
     """A group that imports a command's module when the command is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the commands, group by group."""
+        """Return the names of the commands, group by group."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Command of that name, or None."""
+        """Import and return the command of that name, or None if it is unknown."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = load_module(f"tcc.commands.{cmd_name}_command").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Groups of commands in ``tcc --help``; imports no command."""
+        """Write the groups of commands for ``tcc --help`` without importing any command."""
         width = max(map(len, COMMANDS))
         for title, group in GROUPS.items():
             with formatter.section(title):
@@ -243,7 +245,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve as click does; suggest the nearest name for an unknown one."""
+        """Resolve a command as click does, but suggest the nearest name for an unknown one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             import difflib
 
@@ -273,30 +275,30 @@ def cli() -> None:
 
 
 def _open_outputs() -> None:
-    """Replace closed outputs by the null device; the exit code still tells."""
+    """Replace closed outputs by the null device.  The exit code still reports the result."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - to the end
 
 
 def _document(text: str, arguments: Sequence[str] | None) -> None:
-    """Print the JSON document ``error`` where the arguments ask for JSON."""
+    """Print the JSON document ``error`` if the arguments request JSON."""
     asked = sys.argv[1:] if arguments is None else arguments
     for before, given in zip(["", *asked], asked, strict=False):
         if given == "--":
             return
         formatted = before in ("--output-format", "--format") and given == "json"
         if formatted or given in ("--json", "--output-format=json", "--format=json"):
-            # `tcc.outputs` declares it, but needs msgspec, which may be what is lacking.
+            # Not by `tcc.outputs`, which imports msgspec: msgspec may be the missing package.
             screen.print_document(screen.headed("error", {"error": text}))
             return
 
 
 def _is_of_click(error: SystemExit) -> bool:
-    """Whether click itself ended the process.
+    """Return whether click itself ended the process.
 
-    It does when the reader of the output is gone (`tcc enumerate A | head`), which is no finding,
-    and when it has completed a word for a shell.
+    Click does so when the reader of the output has closed it (`tcc enumerate A | head`), and after
+    completing a word for a shell.  Neither is an error.
     """
     at = error.__traceback__
     while at is not None and at.tb_next is not None:

@@ -1,8 +1,8 @@
-"""Opening of the inputs of commands: artifacts, grammars, quotes, atoms, accounts, adapters.
+"""Opens the inputs of commands: artifacts, grammars, quotes, atoms, accounts, adapters.
 
-A grammar is compiled on the spot.  A refused input is reported, and ends the command with its exit
-code: 2 if it is declined (a limit, not a fault), else 1.  ``--timeout`` also bounds work that does
-not read the clock (:func:`at_most`); ``--watch`` repeats the work when a file changes.
+A grammar is compiled first.  A refused input is reported and ends the command: exit code 2 if the
+input is declined (a limit, not a fault), else 1.  :func:`at_most` implements ``--timeout`` even for
+work that does not read the clock.  :func:`watch` implements ``--watch``.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ if TYPE_CHECKING:
     from tcc_runtime.adapters.adapter import Adapter
     from tcc_runtime.pricing.quotes import QuoteBook
 
-CLAIM = "claim:"  # before the name of one, in a value of `--given`
+CLAIM = "claim:"  # precedes the name of a token's claim in a value of `--given`
 _GRACE = 0.25  # seconds
-# Of a run this is an option, too.
+# Compiler options that `tcc run` accepts for artifacts too, because they are also run options.
 _RUN_OPTIONS = ("count_bits",)
 
 
 class OutOfTime(Exception):
-    """The time of `--timeout` is over."""
+    """The time limit of `--timeout` has passed."""
 
 
 @contextmanager
 def at_most(seconds: float | None) -> Iterator[None]:
-    """End a command's work after `seconds`, whatever its phase; None: never.
+    """Interrupt the block after `seconds`; None sets no limit.
 
-    Phases that read the clock end a little earlier, with a more precise message.  Without alarms,
-    as on Windows, only these phases end.
+    The alarm comes 0.25 s late, so that phases which read the clock can end first with a more
+    precise message.  On systems without alarms, such as Windows, only those phases end.
 
     Raises:
-        OutOfTime: the time is over.
+        OutOfTime: the time limit has passed.
     """
     if seconds is None or not hasattr(signal, "setitimer"):
         yield
@@ -65,7 +65,7 @@ def at_most(seconds: float | None) -> Iterator[None]:
         raise OutOfTime
 
     before = signal.signal(signal.SIGALRM, over)
-    # Again each second: an exception in a destructor is reported and lost.
+    # Repeated each second, because an exception raised inside a destructor is lost.
     signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE, 1.0)
     try:
         yield
@@ -75,10 +75,11 @@ def at_most(seconds: float | None) -> Iterator[None]:
 
 
 def config_of(given: dict[str, Any], file: Path, *, output_format: str = "text") -> Config:
-    """Configuration of a file; `config` and `no_config` are removed from `given`.
+    """Return the configuration of a file; remove `config` and `no_config` from `given`.
 
     Raises:
-        click.exceptions.Exit: it is refused, and was reported.
+        click.UsageError: both `config` and `no_config` are set.
+        click.exceptions.Exit: the configuration is refused; its diagnostics were printed.
     """
     ctx = click.get_current_context()
     chosen, none = given.pop("config", None), given.pop("no_config", False)
@@ -100,12 +101,12 @@ def config_of(given: dict[str, Any], file: Path, *, output_format: str = "text")
 
 
 def options_of(given: dict[str, Any]) -> Options:
-    """Compiler options of the command line, which are removed from `given`.
+    """Return the compiler options of the command line, and remove them from `given`.
 
-    The fast kernel checks what is compiled: the pure one would take longer than the compiler.
+    The fast kernel checks the compiled artifact, as the pure one takes longer than the compiler.
 
     Raises:
-        click.ClickException: beta is no exact decimal of at least 0.
+        click.BadParameter: beta is no exact decimal of at least 0.
     """
     from tcc.library import answers
     from tcc_certs.errors import Code
@@ -127,10 +128,11 @@ def options_of(given: dict[str, Any]) -> Options:
 def show_or_exit(
     compiled: Compiled, *, command: str, output_format: str = "text", keep_warnings: bool = False
 ) -> None:
-    """Show every diagnostic of a compilation; end the command where there is no artifact.
+    """Print the diagnostics of a compilation; end the command if there is no artifact.
 
     Args:
-        keep_warnings: show nothing where there is an artifact: the command shows its warnings.
+        keep_warnings: print nothing if there is an artifact, because the command prints the
+            warnings itself.
     """
     if compiled.unmet:
         from tcc.library.plan_questions import with_reasons
@@ -163,12 +165,19 @@ def open_artifact(
     """Open and check an artifact; compile a grammar, from a file or from `-`, first.
 
     Args:
-        checked, no_verify: of :func:`trust_options`.
-        read: gets every file that was read, those that a grammar uses included.
-        beside: the other file that the command opens: compiler options may be for that one.
-        examples: whether examples and expectations of a grammar have to hold.
-        bounds: options of the compiler that bound the command as well.
-        gate: whether a grammar is compiled for a gate if the options do not say for what.
+        checked, no_verify: values of :func:`trust_options`.
+        read: a list that receives the path of every file read, including files that a grammar uses.
+        beside: the other input of the command.  If it is a grammar, compiler options are accepted
+            although `path` is an artifact.
+        examples: whether a failing example or expectation of a grammar is an error.
+        bounds: compiler options that are accepted with an artifact too, because they bound the
+            command as well.
+        gate: whether to compile a grammar for a gate if the options name no purpose.
+
+    Raises:
+        click.UsageError: options exclude each other, or do not fit an artifact or a grammar.
+        click.exceptions.Exit: the input is refused or has errors; the reason was printed.
+        click.ClickException: the file cannot be read.
     """
     if checked is not None and no_verify:
         raise click.UsageError("--checked and --no-verify exclude each other")
@@ -202,7 +211,7 @@ def open_artifact(
 
 
 def open_bounded(path: Path, **more: Any) -> Artifact:
-    """Open as :func:`open_artifact`; decline plans without a bound (D204)."""
+    """Open an artifact as :func:`open_artifact` does; decline one with unbounded plans (D204)."""
     opened = open_artifact(path, **more)
     try:
         opened.require_bounded()
@@ -212,7 +221,7 @@ def open_bounded(path: Path, **more: Any) -> Artifact:
 
 
 def require_artifact(path: Path) -> None:
-    """Reject a grammar or a ledger if an artifact is needed, and say what to do."""
+    """Reject a grammar or a ledger where an artifact is needed, and name the command to run."""
     if files.is_grammar(path):
         name, made = ("-", "A.tcca") if path is files.STDIN else (path, path.with_suffix(".tcca"))
         raise click.UsageError(
@@ -223,7 +232,7 @@ def require_artifact(path: Path) -> None:
 
 
 def require_ledger(path: Path) -> None:
-    """Reject a grammar or an artifact if a ledger is needed."""
+    """Reject a grammar or an artifact where the command needs a ledger."""
     if path.suffix == ".tcg":
         raise click.UsageError(f"{path} is a grammar, and no ledger")
     if files.looks_like_artifact(files.first_bytes(path)):
@@ -238,7 +247,7 @@ def _refuse_ledger(path: Path) -> None:
 
 
 def refuse_compile_options(but: Sequence[str] = ()) -> None:
-    """Reject options of the compiler if an artifact is given: they would have no effect."""
+    """Reject compiler options if the input is an artifact: they would have no effect."""
     ctx = click.get_current_context()
     for option in COMPILING:
         given = ctx.get_parameter_source(option.name) not in (None, ParameterSource.DEFAULT)
@@ -249,7 +258,7 @@ def refuse_compile_options(but: Sequence[str] = ()) -> None:
 
 
 def _asked() -> str:
-    """Format of findings that the command line asks for."""
+    """Return the output format that the command line requests."""
     params = click.get_current_context().params
     if params.get("as_json"):
         return "json"
@@ -258,7 +267,7 @@ def _asked() -> str:
 
 
 def refuse(path: Path, refusal: Rejected) -> NoReturn:
-    """Report why an input is refused, and end the command."""
+    """Print the reason why an input is refused, and end the command."""
     verdict = "declined" if refusal.code.declines else "invalid"
     screen.say(f"{path}: {verdict}: {refusal}", err=True)
     asked = _asked()
@@ -282,7 +291,7 @@ def refuse(path: Path, refusal: Rejected) -> NoReturn:
 
 @contextmanager
 def refusing(path: Path) -> Iterator[None]:
-    """Context that reports a refusal of what is in `path`, and ends the command."""
+    """Context manager that prints a refusal of the file `path` and ends the command."""
     try:
         yield
     except Rejected as refusal:
@@ -291,10 +300,10 @@ def refusing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Name the file that cannot be written.
+    """Context manager that reports a failed write with the path of the file.
 
     Raises:
-        click.ClickException: as said.
+        click.ClickException: the block raised OSError.
     """
     try:
         yield
@@ -312,7 +321,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def quotes_in(path: Path, artifact: Artifact) -> QuoteBook:
-    """Quotes of a book, for an artifact; a refused book ends the command."""
+    """Return the quotes in a file, checked against an artifact; a refused book ends the command."""
     from tcc_runtime.pricing.quotes import read_quotes
 
     with _reading(path):
@@ -320,10 +329,10 @@ def quotes_in(path: Path, artifact: Artifact) -> QuoteBook:
 
 
 def atoms_in(path: Path) -> tuple[Atom, ...]:
-    """Atoms of a list; - is standard input.  A refused list ends the command.
+    """Return the atoms in a file, or on standard input for `-`; a refused list ends the command.
 
     Raises:
-        click.ClickException: it cannot be read, or standard input is closed.
+        click.ClickException: the file cannot be read, or standard input is closed.
     """
     from tcc_certs.privacy.atoms_file import MAX_BYTES, read_atoms
 
@@ -332,10 +341,11 @@ def atoms_in(path: Path) -> tuple[Atom, ...]:
 
 
 def account_in(path: Path, wait_ms: int | None = None) -> Account:
-    """Account in a file; a refused one ends the command.
+    """Open the account in a file; a refused account ends the command.
 
     Args:
-        wait_ms: how long to wait while others draw; None: the default of accounts.
+        wait_ms: how long to wait while other processes lock the account, in milliseconds; None is
+            the default of accounts.
     """
     from tcc_runtime.account.account import WAIT_MS, Account
 
@@ -344,7 +354,9 @@ def account_in(path: Path, wait_ms: int | None = None) -> Account:
 
 
 def adapters_in(registry: Path) -> tuple[Adapter, ...]:
-    """Adapters of a registry, each checked against its folder; a refused one ends the command.
+    """Return the adapters of a registry, each checked against its folder.
+
+    A refused registry ends the command.
 
     Raises:
         tcc_runtime.adapters.registry.ReaderMissing: safetensors is not installed.
@@ -356,14 +368,17 @@ def adapters_in(registry: Path) -> tuple[Adapter, ...]:
 
 
 def given_in(told: Sequence[str], artifact: Artifact) -> dict[str, Any] | None:
-    """Values that a session is given, from `NAME=VALUE` each; None if there are none.
+    """Return the attributes of a session from `NAME=VALUE` texts; None if `told` is empty.
 
-    A text, a listed value, a path, a URL, a time or a date is written as it is, any other value as
-    JSON; the gate decides what the grammar asks for.
+    Texts, listed values, paths, URLs, times and dates are taken literally.  Other values are parsed
+    as JSON.  The gate checks them against the grammar.
+
+    Raises:
+        click.BadParameter: a pair is malformed or repeated, or its value is a claim of a token.
     """
     if not told:
         return None
-    from tcc_certs.values.fields import DateType, Field, TimeType  # here: no compile needs them
+    from tcc_certs.values.fields import DateType, Field, TimeType  # not needed to compile
 
     written = (DateType, PathType, TextType, TimeType, UrlType)
     plain = {
@@ -379,7 +394,7 @@ def given_in(told: Sequence[str], artifact: Artifact) -> dict[str, Any] | None:
         if name in found:
             raise click.BadParameter(f"{name!r} is given twice", param_hint="--given")
         if value.startswith(CLAIM):
-            # Taken as a text, it would be every session's value of what its owner meant to differ.
+            # As a literal text, the claim's name would be the same value for every session.
             raise click.BadParameter(
                 f"{pair!r}: claims are of a token, with --http and --jwt-key", param_hint="--given"
             )
@@ -388,7 +403,7 @@ def given_in(told: Sequence[str], artifact: Artifact) -> dict[str, Any] | None:
 
 
 def _value(text: str) -> Any:
-    """The JSON value of a text; a text that is no JSON stays the text."""
+    """Return the JSON value of a text, or the text itself if it is no JSON."""
     try:
         return json.loads(text, parse_float=Decimal)
     except (ValueError, RecursionError):
@@ -396,7 +411,7 @@ def _value(text: str) -> Any:
 
 
 def _data(path: Path, most: int) -> bytes:
-    """First bytes of a file or of standard input; its reader refuses what is too long."""
+    """Return at most `most` bytes of a file or standard input; the caller refuses longer input."""
     if str(path) == "-":
         if sys.stdin is None:
             raise click.UsageError("standard input is closed")
@@ -407,9 +422,10 @@ def _data(path: Path, most: int) -> bytes:
         return handle.read(most)
 
 
-# ``--watch``: the same work again whenever a grammar, or a file that it uses, has changed.
-# Five times a second each file's modification time, size and inode are read.  A changed file is
-# read when two looks agree, or after two seconds; a missing file is waited for.
+# ``--watch`` repeats the work whenever a grammar or a file that it uses has changed.
+# Every 0.2 s the modification time, size and inode of each file are read.  After a change the work
+# waits until two looks agree, at most two seconds, and then runs again.  A missing file has changed
+# when it appears.
 
 See: TypeAlias = "Callable[[Compiled], None]"
 Stamp: TypeAlias = "tuple[int, int, int] | None"
@@ -424,10 +440,10 @@ watch_option = click.option(
 
 
 def require_watchable(grammars: Iterable[Path], output_format: str) -> None:
-    """Refuse to watch standard input, and to print several documents instead of one.
+    """Reject `--watch` for standard input and for formats that print a single document.
 
     Raises:
-        click.UsageError: as said.
+        click.UsageError: standard input or such a format is given.
     """
     if any(path is files.STDIN for path in grammars):
         raise click.UsageError("--watch is for files, and `-` is standard input")
@@ -442,14 +458,17 @@ def watch(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], str] = lambda: time.strftime("%H:%M:%S"),
 ) -> int:
-    """Do `work`, and again whenever a file changes, until the process is interrupted.
+    """Do `work`, then repeat it whenever a file changes, until Ctrl-C.
 
     Args:
-        grammars: the named files.
-        work: returns its exit code; it calls its argument with each compilation.
+        grammars: the files that the user named.
+        work: does the work and returns its exit code.  It calls its argument with each compilation,
+            so that files used by a grammar are watched too.
+        sleep: waits that many seconds between two looks.
+        clock: returns the time to print before each run.
 
     Returns:
-        the exit code of the last work that was done; 2 if none was.
+        the exit code of the last completed work, or 2 if none was completed.
     """
     code = DECLINED
     seen = _Seen(grammars)
@@ -468,9 +487,10 @@ def watch(
 
 
 class _Seen:
-    """The files of the last work, and how they were.
+    """The watched files and their stamps when they were last read.
 
-    Invariant: a file is in `stamps` as it was read; one that could not be read as it was before.
+    Invariant: `stamps` has the stamp of the content that was read.  For a file that could not be
+    read it has the stamp from before the attempt.
     """
 
     def __init__(self, grammars: Sequence[Path]) -> None:
@@ -478,12 +498,12 @@ class _Seen:
         self.texts: dict[Path, str] = {}
 
     def begin(self) -> None:
-        """Look at the files that are known, before they are read."""
+        """Record the stamps of the known files before the work reads them."""
         self.texts = {}
         self.stamps = {path: stamp(path) for path in self.stamps}
 
     def take(self, compiled: Compiled) -> None:
-        """Note the files of a compilation: those that were read, and those that it asked for."""
+        """Add the files that a compilation read, and the files that the grammar names."""
         from tcc_compiler.names.files import used_files
 
         for source in compiled.sources.values():
@@ -493,18 +513,18 @@ class _Seen:
                 self.stamps.setdefault(path, stamp(path))
 
     def end(self) -> None:
-        """Look at what was read; a file that is another one by now has changed."""
+        """Record the stamps after the work; mark a file as changed if its text differs by now."""
         for path, text in self.texts.items():
             self.stamps[path] = stamp(path)
             if not _holds(path, text):
                 self.stamps[path] = _OTHER
 
     def changed(self) -> bool:
-        """Whether some file is not as it was."""
+        """Return whether the stamp of any file differs from the recorded one."""
         return any(stamp(path) != known for path, known in self.stamps.items())
 
     def settle(self, sleep: Callable[[float], None]) -> None:
-        """Wait while files change from look to look: who writes one is seldom done at a stroke."""
+        """Wait until two looks agree, at most ten looks: writing a file may take several steps."""
         for _ in range(_PATIENCE):
             before = [stamp(path) for path in self.stamps]
             sleep(EVERY)
@@ -512,14 +532,14 @@ class _Seen:
                 return
 
     def text(self) -> str:
-        """How many files are watched, for people."""
-        # The file that is named and its resolved path are one.
+        """Return the number of watched files, for people."""
+        # A named path and its resolved path count as one file.
         number = len({os.path.realpath(path) for path in self.stamps})
         return "1 file" if number == 1 else f"{number} files"
 
 
-_PATIENCE = 10  # looks, at a file that changes all the time
-_OTHER = (-1, -1, -1)  # no file is like this
+_PATIENCE = 10  # looks at a file that keeps changing
+_OTHER = (-1, -1, -1)  # equals no real stamp
 
 
 def _holds(path: Path, text: str) -> bool:
@@ -530,7 +550,7 @@ def _holds(path: Path, text: str) -> bool:
 
 
 def _ended(work: Callable[[See], int], see: See) -> int:
-    """The exit code of a piece of work, however it ended; what went wrong is said."""
+    """Return the exit code of the work however it ended; print its error."""
     try:
         return work(see)
     except click.exceptions.Exit as ended:
@@ -543,7 +563,7 @@ def _ended(work: Callable[[See], int], see: See) -> int:
 
 
 def stamp(path: Path) -> Stamp:
-    """Time of change (ns), size in bytes and number of a file; None if it does not exist."""
+    """Return a file's modification time (ns), size (bytes) and inode; None if it does not exist."""
     try:
         found = path.stat()
     except (OSError, ValueError):

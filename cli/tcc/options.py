@@ -1,10 +1,11 @@
 """Options and arguments of the commands, each declared once.
 
-Names, types, ranges, defaults and help of a run's and a compilation's options are the fields of
-:class:`tcc_runtime.settings.settings.Settings` and :class:`tcc_compiler.options.Options`; here they
-become options of click.  Options that several commands share, the sections of the help of `run` and
-`exec`, the parameter types, and the values of a ``tcc.toml`` follow (:mod:`tcc.configuration` reads
-it).  Settings are imported on use: compiling needs none.
+The fields of :class:`tcc_runtime.settings.settings.Settings` and
+:class:`tcc_compiler.options.Options` define the options of runs and compilations: names, types,
+ranges, defaults and help.  This module turns them into click options.  It also has the options that
+several commands share, the help sections of `run` and `exec`, the parameter types, and the values
+of a ``tcc.toml`` (:mod:`tcc.configuration` reads it).  Settings are imported on use, because
+compiling needs none.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _DELTA = re.compile(r"([0-9]{1,40})(?:\.([0-9]{1,40}))?(?:[eE]([+-]?[0-9]{1,2}))
 _MOST_PLACES = 40
 _DURATION = re.compile(r"([0-9]{1,9})(s|m|h|d)")
 _UNITS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-# Sections of the help of `run` and `exec`, by names of parameters.
+# Sections of the help of `run` and `exec`: the parameter names in each.
 SECTIONS: Final[Mapping[str, Sequence[str]]] = {
     "Tools": ("tools", "arguments", "servers", "once", "deadline", "retries"),
     "Search": (
@@ -67,20 +68,20 @@ SECTIONS: Final[Mapping[str, Sequence[str]]] = {
 
 
 class GivenPath(click.Path):
-    """A file's path, or :data:`tcc.files.STDIN` for `-`."""
+    """The path of a file, or :data:`tcc.files.STDIN` for `-`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert as click does, but for `-`."""
+        """Convert `-` to STDIN, any other value as click does."""
         return STDIN if value == "-" or value is STDIN else super().convert(value, param, ctx)
 
 
 class DurationType(click.ParamType[int]):
-    """A duration as people write it, `90s`, `30m`, `24h`, `7d`: milliseconds."""
+    """A duration such as `90s`, `30m`, `24h` or `7d`, converted to milliseconds."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Convert a whole number with its unit."""
+        """Convert a positive whole number with a unit to milliseconds."""
         found = _DURATION.fullmatch(str(value))
         if found is None or not int(found[1]):
             self.fail(f"{value!r} is no time such as 90s, 30m, 24h or 7d", param, ctx)
@@ -88,10 +89,10 @@ class DurationType(click.ParamType[int]):
 
 
 class Sectioned(click.Command):
-    """A command whose help shows its options in :data:`SECTIONS`."""
+    """A command whose help groups its options by :data:`SECTIONS`."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write a section for each group of options."""
+        """Write one section for each group of options."""
         for title, parameters in sections_of(self, ctx).items():
             rows = (parameter.get_help_record(ctx) for parameter in parameters)
             with formatter.section(title):
@@ -99,7 +100,10 @@ class Sectioned(click.Command):
 
 
 def sections_of(command: click.Command, ctx: click.Context) -> dict[str, list[click.Parameter]]:
-    """Options of a command by section; all in ``Options`` where the command has no sections."""
+    """Return the options of a command by section; ``Options`` alone if the command has no sections.
+
+    Options without a section are listed in ``Output``.
+    """
     options = [one for one in command.get_params(ctx) if isinstance(one, click.Option)]
     if not isinstance(command, Sectioned):
         return {"Options": list(options)}
@@ -116,10 +120,10 @@ def sections_of(command: click.Command, ctx: click.Context) -> dict[str, list[cl
 
 
 class FlagPair(click.Option):
-    """A flag with two names, one for yes and one for no: both at once are bad usage."""
+    """A flag with two names, one for true and one for false; giving both is bad usage."""
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Both names say the same member, and each time counts."""
+        """Register both names so that the parser collects every occurrence of either."""
         for names, value in ((self.opts, True), (self.secondary_opts, False)):
             parser.add_option(
                 obj=self, opts=names, dest=self.name, action="append_const", const=value
@@ -128,7 +132,7 @@ class FlagPair(click.Option):
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
-        """The value, if it was given in one way."""
+        """Return the flag's value; raise click.UsageError if both names were given."""
         told = opts.get(self.name or "")
         if isinstance(told, list):
             if len(set(told)) > 1:
@@ -139,12 +143,12 @@ class FlagPair(click.Option):
 
 
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of every command that compiles."""
+    """Add the options of every command that compiles."""
     return all_options(COMPILING)(command)
 
 
 def compile_options_of_run(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for a run, in which `--count-bits` is about the run's counts."""
+    """Add the compiler options to `tcc run`, where `--count-bits` is the option of the run."""
     from tcc_runtime.settings.settings import TABLE
 
     (width,) = [option for option in TABLE if option.name == "count_bits"]
@@ -153,27 +157,27 @@ def compile_options_of_run(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def taken(table: Iterable[Option], given: dict[str, Any]) -> dict[str, Any]:
-    """Values of a table's options; removes them from `given`."""
+    """Return the values of a table's options by name, and remove them from `given`."""
     return {option.name: given.pop(option.name) for option in table}
 
 
 def flag(option: Option) -> str:
-    """The name of an option on the command line."""
+    """Return the name of an option on the command line, such as `--max-states`."""
     return f"--{option.short.replace('_', '-')}"
 
 
 def digest_option(name: str, text: str, *to: str) -> Decorator:
-    """An option of 64 hexadecimal digits, handed to the command as 32 bytes."""
+    """Return an option that takes 64 hexadecimal digits and passes 32 bytes to the command."""
     return click.option(name, *to, metavar="HEX64", help=text, callback=_thirty_two_bytes)
 
 
 def bytes_option(name: str, text: str, *to: str) -> Decorator:
-    """An option of hexadecimal digits of any number of bytes."""
+    """Return an option that takes an even number of hexadecimal digits and passes bytes."""
     return click.option(name, *to, metavar="HEX", help=text, callback=_any_bytes)
 
 
 def all_options(table: Iterable[Option]) -> Decorator:
-    """Options of a table."""
+    """Return a decorator that adds all options of a table."""
     return lambda command: _all(command, *map(_click_option, table))
 
 
@@ -216,7 +220,11 @@ def _type(option: Option) -> click.ParamType[Any] | type:
 
 
 def finite(ctx: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    """Return an option as it is if it is a finite number of at least 0; else refuse it."""
+    """Click callback that accepts None or a finite number of at least 0.
+
+    Raises:
+        click.BadParameter: the number is negative, infinite or NaN.
+    """
     if value is not None and not (math.isfinite(value) and value >= 0):
         raise click.BadParameter("a number of seconds is needed", ctx, parameter)
     return value
@@ -241,19 +249,19 @@ def _thirty_two_bytes(
 
 
 def running() -> tuple[Option, ...]:
-    """Options of a run; the bits of counts come from the option of the compiler."""
+    """Return the options of a run except `count_bits`, which the compiler's options provide."""
     from tcc_runtime.settings.settings import TABLE
 
     return tuple(option for option in TABLE if option.name != "count_bits")
 
 
 def executing() -> tuple[Option, ...]:
-    """Options of the searches of an execution; its session determines where each begins."""
+    """Return the options of an execution's searches; leave out options that its session decides."""
     return tuple(option for option in running() if option.name not in _NOT_OF_EXECUTIONS)
 
 
 def setting_error(error: SettingsError) -> click.BadParameter:
-    """Bad usage of the option whose setting is out of its range."""
+    """Convert a setting out of its range to the bad usage of its option."""
     named = {option.name: flag(option) for option in running()}
     hint = named.get(error.field, f"--{error.field.replace('_', '-')}")
     return click.BadParameter(error.mismatch, param_hint=hint)
@@ -267,21 +275,21 @@ GIVEN: Final = GivenPath(exists=True, dir_okay=False, path_type=Path)
 def is_regular_file(
     ctx: click.Context, parameter: click.Parameter, value: Path | None
 ) -> Path | None:
-    """Reject a path that is not a regular file: a callback of click."""
-    # A pipe or a device may never end, and is read more than once.
+    """Click callback that rejects a path which is no regular file; None and STDIN pass."""
+    # Reading a pipe or a device may never end, and it cannot be read twice.
     if value is not None and value is not STDIN and not is_regular(value):
         raise click.BadParameter(f"{str(value)!r} is not a regular file", ctx, parameter)
     return value
 
 
 def input_option(name: str, text: str, *, type: click.Path = INPUT, **more: Any) -> Decorator:
-    """An option that names a regular file to read."""
+    """Return an option that names a regular file to read."""
     return click.option(name, type=type, callback=is_regular_file, help=text, **more)
 
 
 ledger_argument = click.argument("ledger", type=INPUT, callback=is_regular_file)
 artifact_argument = click.argument("artifact", type=GIVEN, callback=is_regular_file)
-# Of commands that serve: their standard input is the client's.
+# For commands whose standard input belongs to the client that they serve: `-` is not accepted.
 served_argument = click.argument("artifact", type=INPUT, callback=is_regular_file)
 json_option = click.option("--json", "as_json", is_flag=True, help="print one JSON document")
 pin_option = digest_option("--pin", "the trusted artifact digest")
@@ -296,19 +304,19 @@ protocol_option = click.option(
 
 
 def kernel_option(text: str, *more: str) -> Decorator:
-    """The option of the kernel that checks; `more` are additional kernels of this command."""
+    """Return the option that selects the checking kernel; `more` are extra kernels of a command."""
     kernels = click.Choice(("pure", "fast", *more))
     return click.option("--kernel", type=kernels, default="pure", show_default=True, help=text)
 
 
 def lock_option(text: str) -> Decorator:
-    """The option of the file of pins."""
+    """Return the option that names the file of pins."""
     path = click.Path(path_type=Path)
     return click.option("--lock", type=path, default="tcc.lock", show_default=True, help=text)
 
 
 def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options for questions, charges and accounts of a run or an execution."""
+    """Add the options of a run or an execution for quotes, adapters, accounts and atoms."""
     return _all(
         command,
         input_option("--quotes", "book of quotes: the costs of calls whose cost is a range"),
@@ -321,12 +329,12 @@ def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def given_option(text: str) -> Decorator:
-    """The option of commands that open a session: values that the session is given."""
+    """Return the option that gives attributes to a session, `--given NAME=VALUE`."""
     return click.option("--given", "told", metavar="NAME=VALUE", multiple=True, help=text)
 
 
 def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of commands that validate a ledger: what the auditor knows, and the kernel."""
+    """Add the options of commands that validate a ledger: the facts that the auditor knows."""
     return _all(
         command,
         digest_option("--seed", "seed of a run whose ledger withholds it"),
@@ -344,7 +352,7 @@ def audit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def trust_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of commands that run an artifact: what to check first."""
+    """Add the options of commands that run an artifact: how much of it to check first."""
     return _all(
         command,
         click.option(
@@ -361,14 +369,14 @@ def trust_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _all(command: Callable[..., Any], *options: Decorator) -> Callable[..., Any]:
-    """The command with these options, in this order in its help."""
+    """Add these options to a command; its help lists them in this order."""
     for option in reversed(options):
         command = option(command)
     return command
 
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option of every command that reports findings."""
+    """Add the option `--output-format`, for commands that report findings."""
     return click.option(
         "--output-format",
         type=click.Choice(FORMATS),
@@ -380,7 +388,13 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def chosen(output_format: str, as_json: bool) -> str:
-    """The format that the two options select; errors that end a command use it, too."""
+    """Return the format that `--output-format` and `--json` select; store both in the context.
+
+    Errors that end the command read the format from the context.
+
+    Raises:
+        click.UsageError: `--json` is given with sarif or github.
+    """
     if as_json and output_format not in ("text", "json"):
         raise click.UsageError(f"--json and --output-format {output_format} exclude each other")
     if as_json and output_format == "text":
@@ -391,23 +405,29 @@ def chosen(output_format: str, as_json: bool) -> str:
 
 
 class WithServer(click.Command):
-    """A command whose arguments end at ``--``; what follows is handed over as ``server``."""
+    """A command whose arguments end at ``--``; the words after it become ``server``, a tuple."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the server's command off, before options are looked for."""
+        """Remove ``--`` and the words after it before click parses the options."""
         at = args.index("--") if "--" in args else len(args)
         ctx.params["server"] = tuple(args[at + 1 :])
         return super().parse_args(ctx, args[:at])
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """The usage line, with the server's command at its end."""
+        """Return the pieces of the usage line, with the server's command at the end."""
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND ..]"]
 
 
 def upstream_headers(
     _ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, str]:
-    """Headers for servers behind a URL, `NAME=env:VAR`; no value stands in an argument."""
+    """Click callback that reads headers for servers behind a URL, each `NAME=env:VAR`.
+
+    Values come from environment variables, because command lines are visible to other users.
+
+    Raises:
+        click.BadParameter: a text is malformed, a variable is not set, or a name is repeated.
+    """
     from tcc_runtime.mcp.links.http_client import check_header
 
     found: dict[str, str] = {}
@@ -439,15 +459,16 @@ upstream_header_option = click.option(
 
 
 def delta_of(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
-    """:func:`plain_delta` as a callback of click."""
+    """Click callback for :func:`plain_delta`."""
     return plain_delta(value)
 
 
 def plain_delta(value: str) -> str:
-    """A delta in canonical text, from a decimal with or without an exponent.
+    """Return a delta as a plain decimal, such as `0.00001` for `1e-5`.
 
     Raises:
-        click.BadParameter: it is no decimal, not above 0 and below 1, or has too many places.
+        click.BadParameter: the text is no decimal, is not above 0 and below 1, or has more than 40
+            decimal places.
     """
     match = _DELTA.fullmatch(value)
     if match is None:
@@ -467,11 +488,11 @@ def plain_delta(value: str) -> str:
     return text
 
 
-# Configuration of a project, ``tcc.toml`` (docs/lint.md).  The nearest file above a grammar holds,
-# or the one that ``--config`` names; the command line wins.
+# Configuration of a project, ``tcc.toml`` (docs/lint.md): the file that ``--config`` names, or the
+# nearest one above a grammar.  The command line overrides it.
 
 CONFIG_NAME: Final = "tcc.toml"
-LONG_SEARCH: Final = 100_000  # expansions, from which on a search is long
+LONG_SEARCH: Final = 100_000  # expansions; a longer predicted search is reported
 Level: TypeAlias = 'Literal["error", "warning", "off"]'
 
 
@@ -479,8 +500,8 @@ class ConfigError(Exception):
     """A ``tcc.toml`` that is refused.
 
     Attributes:
-        diagnostics: what is wrong with it.
-        source: its text.
+        diagnostics: the mistakes, at least one.
+        source: the text of the file.
     """
 
     def __init__(self, diagnostics: Sequence[Diagnostic], source: Source) -> None:
@@ -491,15 +512,16 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """Values of a ``tcc.toml``.
+    """The values of a ``tcc.toml``.
 
     Attributes:
         path: the file; None for the defaults.
         allow: codes of lints that are not reported.
-        levels: levels of lints by code.
-        per_file: patterns of paths, relative to the file's folder, and codes not reported there.
-        long_search: expansions above which a predicted search is long.
-        compile, run: defaults of options by the names of their fields.
+        levels: the level of a lint, by code.
+        per_file: codes that are not reported in some files, by path pattern.  Patterns are relative
+            to the folder of ``tcc.toml``.
+        long_search: expansions above which a predicted search is reported as long.
+        compile, run: defaults of options, by field name.
     """
 
     path: Path | None = None
@@ -511,7 +533,7 @@ class Config:
     run: Mapping[str, Any] = field(default_factory=dict)
 
     def level(self, code: str, file: str) -> Level | None:
-        """Level of a lint in a file: ``off`` where it is allowed, None where it is not set."""
+        """Return the level of a lint in a file: ``off`` if it is allowed there, None if not set."""
         if code in self.allow or self._allowed_in(code, file):
             return "off"
         return self.levels.get(code)
@@ -528,17 +550,17 @@ class Config:
 
 
 def find_config(file: Path) -> Path | None:
-    """``tcc.toml`` of the nearest folder above a file that has one."""
+    """Return the ``tcc.toml`` in the folder of a file or in the nearest folder above, or None."""
     folder = Path(os.path.realpath(file.parent))
     for above in (folder, *folder.parents):
         path = above / CONFIG_NAME
-        if os.path.lexists(path):  # a file that cannot be read is an error, and not passed over
+        if os.path.lexists(path):  # an unreadable file is an error
             return path
     return None
 
 
 def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of every command that reads a ``tcc.toml``."""
+    """Add the options of every command that reads a ``tcc.toml``."""
     chosen = click.option(
         "--config",
         type=click.Path(path_type=Path),
@@ -550,7 +572,7 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def fill(given: dict[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Set defaults of options that the command line leaves out."""
+    """Replace the values in `given` that the command line left at their defaults."""
     ctx = click.get_current_context()
     for name, value in defaults.items():
         if ctx.get_parameter_source(name) in (None, ParameterSource.DEFAULT) and name in given:

@@ -1,6 +1,6 @@
-"""The file of an artifact or a grammar that another one may replace while a gate runs.
+"""Detects that the file of an artifact or a grammar was replaced while a gate runs.
 
-Text: docs/sessions.md.  Cost: one look at the file for each new session.
+Documentation: docs/sessions.md.  Cost: one `stat` for each new session.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Signature: TypeAlias = "tuple[int, int, int, int] | None"
 
 
 def signature_of(path: Path) -> Signature:
-    """Identity, size and time of a file; None if the file is missing."""
+    """Return device, inode, size and modification time (ns) of a file; None if it is missing."""
     try:
         found = path.stat()
     except OSError:
@@ -26,30 +26,32 @@ def signature_of(path: Path) -> Signature:
 
 
 def in_memory(artifact: Artifact) -> Artifact:
-    """The same artifact, without its file, which somebody may overwrite in place.
+    """Return a copy of the artifact that does not read its file, which others may overwrite.
 
     Raises:
-        Rejected: the file was overwritten since it was checked.
+        Rejected: the file was overwritten after it was checked.
     """
     data = write_container(artifact.file.columns)
     return load(data, checked=artifact.digest.hex())
 
 
 class Replaced:
-    """Looks whether a file was replaced.
+    """Returns the new artifact when its file was replaced.
 
     Args:
-        signature: of the file that is in use.
+        path: the file, an artifact or a grammar.
+        signature: the signature of the file that is in use.
     """
 
     def __init__(self, path: Path, signature: Signature) -> None:
         self._path, self._signature = path, signature
 
     def __call__(self) -> Artifact | None:
-        """The artifact of a file that was replaced; None: it was not.
+        """Return the artifact of the new file, or None if the file is unchanged.
 
         Raises:
-            ReloadRefused: the file has no valid artifact.  It is read again once it is replaced.
+            ReloadRefused: the new file is missing or has no valid artifact.  Later calls return
+                None until the file changes again.
         """
         from tcc_runtime.mcp.hosting import ReloadRefused
 

@@ -1,21 +1,21 @@
-"""Requirements of tcc, which `pip install .` brings along: what to do where one is not installed.
+"""The required packages of tcc, and the advice to print when one is not installed.
 
-A checkout that is merely on the path has none of them.  Packages of extras are told where they are
-imported.  Imports nothing but the standard library: click is a requirement as well.
+`pip install .` installs them; a checkout on the import path may lack them.  Modules that use an
+extra report its packages themselves.  Imports only the standard library, as click may be missing.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# As in pyproject.toml.
+# The same names as `dependencies` in pyproject.toml.
 REQUIREMENTS: Final = frozenset(
     {"blake3", "click", "gmpy2", "lark", "msgspec", "networkx", "numpy", "rich", "tzdata"}
 )
 
 
 def mend(error: BaseException) -> str | None:
-    """What to do about an import that lacked a requirement; None: it is another error."""
+    """Return how to install the requirement that an import lacked; None for any other error."""
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     if name not in REQUIREMENTS:
         return None

@@ -1,10 +1,10 @@
 """Output of the commands: lines and tables for people, JSON documents, live progress, exit codes.
 
-People get plain text, coloured on a terminal only; ``--json`` prints one object whose first members
-are ``format`` and ``format_version``.  Commands print through this module alone.  Text from files,
-paths and errors stays on its line: hidden and control characters are escaped
-(:mod:`tcc_certs.errors`), in text and in JSON.  Imports click and the standard library; all else is
-imported on use, so that ``tcc --version`` stays fast.
+People get plain text, coloured on a terminal only.  ``--json`` prints one object whose first
+members are ``format`` and ``format_version``.  All commands print through this module.  Text from
+files, paths and errors cannot break a line: hidden and control characters are escaped
+(:mod:`tcc_certs.errors`), in text and in JSON.  Imports only click and the standard library at
+first, so that ``tcc --version`` stays fast.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ def say(*cells: str, err: bool = False, **style: Any) -> None:
     """Print one line.
 
     Args:
-        cells: its parts, from anywhere; a tab stands between two of them.
-        err: apart from what was asked for.
-        style: of :func:`click.style`; seen on a terminal only.
+        cells: the parts of the line, escaped and joined by tabs.
+        err: whether to print to stderr instead of stdout.
+        style: arguments of :func:`click.style`, visible on a terminal only.
     """
     text = "\t".join(_shown(cell, err) for cell in cells)
     click.echo(click.style(text, **style) if style else text, err=err)
 
 
 def say_lines(text: str, *, err: bool = False) -> None:
-    """Print a text of several lines; what in it comes from a file has been escaped before."""
+    """Print a text of several lines; each line is escaped."""
     for line in text.split("\n"):
         say(line, err=err)
 
 
 def say_text(text: str) -> None:
-    """Print a text out of a file as it is, for programs to read; on a terminal it is escaped."""
+    """Print the text of a file unchanged, for other programs; escape it on a terminal."""
     if sys.stdout.isatty():
         say_lines(text.removesuffix("\n"))
         return
@@ -66,32 +66,33 @@ def say_text(text: str) -> None:
 
 
 def say_json(document: str) -> None:
-    """Print a JSON text."""
+    """Print a JSON text with hidden characters escaped."""
     from tcc_certs.errors import escaped_json
 
     click.echo(_encodable(escaped_json(document), False))
 
 
 class Declared(Protocol):
-    """What :mod:`tcc.outputs` declares; not imported here, since it imports msgspec."""
+    """The interface of the classes in :mod:`tcc.outputs`, which is not imported here: it is
+    slow."""
 
     document: ClassVar[str]
 
     def as_fields(self) -> dict[str, Any]:
-        """The members of the document, as plain JSON values, in their order."""
+        """Return the members of the document in order, as plain JSON values."""
 
 
 def print_output(output: Declared, document: str | None = None) -> None:
     """Print the JSON document of a command.
 
     Args:
-        document: its name; None takes the one that the output declares.
+        document: the name of the document; None takes the name that `output` declares.
     """
     print_document(headed(document or output.document, output.as_fields()))
 
 
 def headed(document: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of a document, with the two that every document begins with."""
+    """Return the members of a document, preceded by ``format`` and ``format_version``."""
     return {"format": f"tcc.{document}", "format_version": FORMAT_VERSION} | dict(fields)
 
 
@@ -110,55 +111,55 @@ def print_fields(rows: Iterable[tuple[str, object]]) -> None:
 
 
 def _shown(text: str, err: bool) -> str:
-    """`text` as people may be shown it."""
+    """Return `text` with hidden characters escaped, as the stream's encoding can print it."""
     if not (text.isascii() and text.isprintable()):
-        from tcc_certs.errors import escaped  # here, so that `tcc --version` stays quick
+        from tcc_certs.errors import escaped  # lazily, so that `tcc --version` stays fast
 
         text = escaped(text)
     return _encodable(text, err)
 
 
 def _encodable(text: str, err: bool) -> str:
-    """`text` with escapes for what the terminal's encoding does not have."""
+    """Return `text` with characters that the stream's encoding lacks as backslash escapes."""
     encoding = (sys.stderr if err else sys.stdout).encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def drop_unwritten() -> None:
-    """Flush the outputs, and drop what a full one did not take, before the process ends."""
+    """Flush stdout and stderr; if that fails, discard their buffers so that the exit is silent."""
     try:
         for stream in (sys.stdout, sys.stderr):
             if not stream.closed:
                 stream.flush()
     except OSError:
-        # Imported only here: `tcc --help` loads no other package.
+        # Imported lazily: `tcc --help` loads no other package.
         from tcc_certs.verbs import answer
 
         answer.drop_unwritten()
 
 
 def good(text: str) -> None:
-    """Print a good ending."""
+    """Print a successful result, in green."""
     say(text, fg="green", bold=True)
 
 
 def bad(text: str) -> None:
-    """Print a bad ending."""
+    """Print a failure, in red."""
     say(text, fg="red", bold=True)
 
 
 def doubtful(text: str) -> None:
-    """Print an ending that claims nothing."""
+    """Print a result that claims nothing, in yellow."""
     say(text, fg="yellow", bold=True)
 
 
 def warn(text: str) -> None:
-    """Print a warning, apart from what was asked for."""
+    """Print a warning to stderr."""
     say(text, fg="yellow", err=True)
 
 
 def decimal(value: int) -> str:
-    """The decimal text of an integer of any size (Python's own conversion stops at 4300 digits)."""
+    """Return the decimal text of an integer of any size (`str` refuses more than 4300 digits)."""
     if value.bit_length() <= _SHORT:
         return str(value)
     import gmpy2
@@ -170,12 +171,12 @@ _SHORT = 8192  # bits, fewer than 4300 digits
 
 
 def big(value: int) -> str:
-    """A count for people: exact with separators while short, then with its power of ten."""
+    """Return a count for people: `12 345` up to 15 digits, then such as `1.23 * 10^17`."""
     return big_text(decimal(value))
 
 
 def big_text(digits: str) -> str:
-    """The same of a count that is decimal text already."""
+    """Do the same as :func:`big` for a count that is decimal text already."""
     if len(digits) <= 15:
         return f"{int(digits):,}".replace(",", " ")
     return f"{digits[0]}.{digits[1:3]} * 10^{len(digits) - 1}"
@@ -183,7 +184,7 @@ def big_text(digits: str) -> str:
 
 @contextmanager
 def live_line(*, quiet: bool) -> Iterator[OnExpand | None]:
-    """Callback that redraws one line with a run's progress; None where stderr is no terminal."""
+    """Yield a callback that redraws one line with a run's progress, or None without a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -191,7 +192,7 @@ def live_line(*, quiet: bool) -> Iterator[OnExpand | None]:
     from rich.live import Live
     from rich.text import Text
 
-    # Drawn from here and not from a thread: an interrupted run must not wait for a drawing lock.
+    # Drawn in this thread: an interrupted run must not wait for the lock of a drawing thread.
     with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
         last = 0.0
 
@@ -206,7 +207,7 @@ def live_line(*, quiet: bool) -> Iterator[OnExpand | None]:
 
 
 def run_line(progress: Progress) -> str:
-    """Live line of a run: incumbent, bound, gap and expansions, rounded."""
+    """Return the live line of a run: incumbent, bound, gap and expansions, rounded."""
     return (
         f"incumbent {_key_text(progress.incumbent)}  bound {_key_text(progress.bound)}  "
         f"gap {_key_text(progress.gap)}  expansions {progress.expansions}"
@@ -219,7 +220,7 @@ def _key_text(value: int | None) -> str:
 
 @contextmanager
 def compile_line(*, quiet: bool) -> Iterator[OnPass | None]:
-    """Callback for the compiler's progress; None where stderr is no terminal."""
+    """Yield a callback for the compiler's progress, or None if stderr is no terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -236,7 +237,7 @@ def compile_line(*, quiet: bool) -> Iterator[OnPass | None]:
 
 @contextmanager
 def count_line(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """Callback that redraws one line with how much of a work is done; nothing if no terminal."""
+    """Yield a callback `(done, of)` that redraws one line; without a terminal it does nothing."""
     if quiet or not sys.stderr.isatty():
         yield lambda done, of: None
         return
@@ -251,13 +252,13 @@ def count_line(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]
 
 
 def compiling_line(name: str, states: int) -> str:
-    """Live line of a compilation: the pass, and the states so far."""
+    """Return the live line of a compilation: the pass, and the number of states so far."""
     return f"compiling: {name}" + (f", {states} states" if states else "")
 
 
 @contextmanager
 def prove_line(*, quiet: bool) -> Iterator[OnSearch | None]:
-    """Callback for the progress of a search; None where stderr is no terminal."""
+    """Yield a callback for the progress of a proof search, or None if stderr is no terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -273,12 +274,12 @@ def prove_line(*, quiet: bool) -> Iterator[OnSearch | None]:
 
 
 def proving_line(seconds: float, rounds: int, states: int) -> str:
-    """Live line of a search: the seconds so far, the round, and the branches."""
+    """Return the live line of a proof search: seconds so far, round, and open branches."""
     return f"proving: {seconds:.0f} s, round {rounds}, {states} branches"
 
 
 def version() -> str:
-    """Version of the installed package."""
+    """Return the version of the installed package, or `0+unknown` for a source tree."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -1,6 +1,6 @@
-"""Servers given to commands by command, URL, name or file; and a gate over HTTP.
+"""Servers given to commands by command line, URL, name or file; and a gate over HTTP.
 
-Text: docs/mcp.md.  Secrets in a file or in the environment go only to the servers.
+Documentation: docs/mcp.md.  Secrets in a file or in the environment go only to the servers.
 """
 
 from __future__ import annotations
@@ -36,10 +36,15 @@ _PASSED = frozenset(("type", "transport", "disabled", "timeout", "autoApprove", 
 
 
 def one_server(server: Sequence[str], headers: Mapping[str, str], seconds: float) -> Target:
-    """The server behind ``--``: a program with its arguments, or one URL.
+    """Return the server given after ``--``: a program with its arguments, or one URL.
+
+    Args:
+        headers: headers for a server with a URL.
+        seconds: time limit of a request to a URL.
 
     Raises:
-        click.UsageError: there is none, or it may not be called.
+        click.UsageError: no server is given, headers are given for a program, or the URL is
+            refused.
     """
     if not server:
         raise click.UsageError("the command of a server is needed, behind --")
@@ -61,10 +66,10 @@ def _remote(url: str, headers: Mapping[str, str], seconds: float) -> Remote:
 def named_servers(
     given: Sequence[str], headers: Mapping[str, str], seconds: float
 ) -> dict[str, Target]:
-    """The servers of ``--server NAME=URL|COMMAND``.
+    """Return the servers of ``--server NAME=URL|COMMAND``, by name.
 
     Raises:
-        click.UsageError: one is malformed, or a name is given twice.
+        click.UsageError: a value is malformed, or a name is repeated.
     """
     found: dict[str, Target] = {}
     for one in given:
@@ -85,10 +90,10 @@ def named_servers(
 
 
 def servers_in(path: Path, headers: Mapping[str, str], seconds: float) -> dict[str, Target]:
-    """The servers of a client's configuration, the member `mcpServers`.
+    """Return the servers of a client's configuration file, from its member `mcpServers`.
 
     Raises:
-        click.UsageError: the file is no configuration, or a server in it is not understood.
+        click.UsageError: the file is no configuration, or it has an invalid server.
     """
     if not is_regular(path) or path.stat().st_size > _MOST_BYTES:
         raise click.UsageError(f"{path} is no configuration of servers")
@@ -140,10 +145,10 @@ def _is_texts(value: object) -> bool:
 
 
 def several_servers(server: tuple[str, ...], given: Mapping[str, Any]) -> Mapping[str, Target]:
-    """Several servers by name; empty where there is one, behind ``--``.
+    """Return several servers by name; empty if one server is given after ``--``.
 
     Raises:
-        click.UsageError: they are given in two ways.
+        click.UsageError: servers are given in more than one way.
     """
     ways = [bool(server), bool(given["named"]), given["servers"] is not None]
     if sum(ways) > 1:
@@ -155,10 +160,13 @@ def several_servers(server: tuple[str, ...], given: Mapping[str, Any]) -> Mappin
 
 
 def shared_servers(target: Target) -> tuple[Target, tuple[SharedServer, ...]]:
-    """The same servers, each program of them one process for all sessions.
+    """Make each program a single process that all sessions share.
+
+    Returns:
+        the target with shared programs, and these programs.
 
     Raises:
-        click.UsageError: none of them is a program.
+        click.UsageError: no server is a program.
     """
     several = dict(target.targets) if isinstance(target, Servers) else {"": target}
     made = {name: SharedServer(one) for name, one in several.items() if isinstance(one, Program)}
@@ -170,10 +178,10 @@ def shared_servers(target: Target) -> tuple[Target, tuple[SharedServer, ...]]:
 
 
 def bound_tools(artifact: Artifact, servers: Mapping[str, Target]) -> dict[str, tuple[str, str]]:
-    """The server that each tool of a grammar is bound to, and the name of the tool there.
+    """Return, for each tool of a grammar, the server's name and the tool's name there.
 
     Raises:
-        click.UsageError: a tool is bound to no server, or to one that was not given.
+        click.UsageError: a tool has no `bind mcp`, or names a server that was not given.
     """
     declared, found = declared_bindings(artifact), dict[str, tuple[str, str]]()
     for tool in artifact.core.tools:
@@ -188,7 +196,7 @@ def bound_tools(artifact: Artifact, servers: Mapping[str, Target]) -> dict[str, 
     return found
 
 
-# A gate over HTTP; what that needs is loaded where somebody asks for it.
+# A gate over HTTP.  Its modules are imported on use.
 
 _GRACE = 10.0
 
@@ -199,16 +207,19 @@ async def serve_http(
     announce: Callable[[str], None],
     metrics: tuple[str, int] | None = None,
 ) -> None:
-    """Run a gate over HTTP until we are asked to stop.
+    """Serve a gate over HTTP until SIGTERM or SIGINT.
 
-    SIGTERM and SIGINT: no call begins any more, what is under way has ten seconds.
+    After the signal the gate starts no new calls, and calls under way have ten seconds to end.
 
     Args:
-        announce: is told the line that says where, once connections are accepted.
-        metrics: where what is counted can be read, on a listener of its own; None: nowhere.
+        how: the address and the options of the listener.
+        hosting: the gate to serve.
+        announce: receives a JSON line with the URL and the process id, once connections are
+            accepted.
+        metrics: host and port of a separate listener for the metrics; None serves no metrics.
 
     Raises:
-        OSError: the address is not to be had.
+        OSError: the address cannot be bound.
     """
     import asyncio
 

@@ -1,13 +1,13 @@
 """Signed statements about artifacts and ledgers: docs/signing.md.
 
-An in-toto Statement v1 in a DSSE envelope, signed by Ed25519.  What it says was found to be true by
-the command that signs it.
+A statement is an in-toto Statement v1 in a DSSE envelope, signed by Ed25519.  The command that
+signs it has first verified the claims in it.
 
-Why not securesystemslib: it makes an envelope of a dictionary, with whatever other members and
-forms of Base64 it has, and tries a key only on the signature that names it, which DSSE does not ask
-for.  Here an envelope has one text, of at most 64 signatures and 1 MiB, and is refused by place.
-The remainder of DSSE is `pae`, one line.  The tests verify by securesystemslib what is signed here,
-and here what it signs.
+Why not securesystemslib: it accepts unknown members and several forms of Base64, and tries a key
+only on the signature that names it, which DSSE does not require.  Here each envelope has exactly
+one text, with at most 64 signatures and 1 MiB, and a refusal names the place.  The only other part
+of DSSE is `pae`, one line.  The tests verify signatures in both directions against
+securesystemslib.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _MOST_SIGNATURES = 64
 
 
 class SigningError(Exception):
-    """Something signed, or to be signed, is refused.
+    """A signed file, or a request to sign, is refused.
 
     Args:
-        code: of the catalogue.
-        what: what is wrong.
+        code: a code of the catalogue, TCC85x.
+        what: the problem.
     """
 
     def __init__(self, code: str, what: str) -> None:
@@ -59,7 +59,7 @@ class SigningError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """A signature; `keyid` is empty where it names no key."""
+    """A signature; `keyid` is empty if the signature names no key."""
 
     keyid: str
     sig: bytes
@@ -67,7 +67,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """What was signed, its type, and the signatures."""
+    """A DSSE envelope: the signed payload, its type, and the signatures."""
 
     payload: bytes
     payload_type: str
@@ -75,13 +75,13 @@ class Envelope:
 
 
 def pae(payload_type: str, payload: bytes) -> bytes:
-    """The bytes that are signed: type and payload, each with its length before it."""
+    """Return the bytes to sign, DSSE's pre-authentication encoding of type and payload."""
     kind = payload_type.encode("utf-8")
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
 def write_envelope(envelope: Envelope) -> bytes:
-    """The one text of an envelope: JSON without spaces."""
+    """Return the only accepted text of an envelope: JSON without spaces."""
     document = {
         "payload": base64.b64encode(envelope.payload).decode("ascii"),
         "payloadType": envelope.payload_type,
@@ -94,10 +94,10 @@ def write_envelope(envelope: Envelope) -> bytes:
 
 
 def read_envelope(data: bytes) -> Envelope:
-    """The envelope in `data`.
+    """Parse an envelope.
 
     Raises:
-        SigningError: TCC851, it holds none.
+        SigningError: TCC851, `data` is no envelope in the accepted form.
     """
     if len(data) > MOST_BYTES:
         raise SigningError("TCC851", f"larger than {MOST_BYTES} bytes")
@@ -161,17 +161,17 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
 
 class MissingExtra(Exception):
-    """`cryptography` is not installed."""
+    """The package `cryptography` is not installed."""
 
     def __init__(self) -> None:
         super().__init__("signatures need cryptography: install the extra: pip install 'tcc[sign]'")
 
 
 def _cryptography() -> tuple[Any, Any]:
-    """The modules for Ed25519, and for keys in files.
+    """Return cryptography's modules for Ed25519 and for keys in files.
 
     Raises:
-        MissingExtra: they are not installed.
+        MissingExtra: cryptography is not installed.
     """
     try:
         from cryptography.hazmat.primitives import serialization
@@ -182,11 +182,12 @@ def _cryptography() -> tuple[Any, Any]:
 
 
 def private_key(path: Path) -> Ed25519PrivateKey:
-    """The private key in a file.
+    """Read the private key in a PEM file.
 
     Raises:
-        SigningError: TCC857, it holds none, or one with a password.
-        MissingExtra, OSError: it cannot be read.
+        SigningError: TCC857, the file has no Ed25519 private key, or its key has a password.
+        MissingExtra: cryptography is not installed.
+        OSError: the file cannot be read.
     """
     ed25519, serialization = _cryptography()
     key = _loaded(path, lambda data: serialization.load_pem_private_key(data, password=None))
@@ -197,7 +198,7 @@ def private_key(path: Path) -> Ed25519PrivateKey:
 
 
 def public_key(path: Path) -> Ed25519PublicKey:
-    """The public key in a file; raises as :func:`private_key`."""
+    """Read the public key in a PEM file; raises as :func:`private_key`."""
     ed25519, serialization = _cryptography()
     key = _loaded(path, serialization.load_pem_public_key)
     if not isinstance(key, ed25519.Ed25519PublicKey):
@@ -224,7 +225,7 @@ def _loaded(path: Path, load: Any) -> Any:
 
 
 def keyid_of(key: Ed25519PublicKey) -> str:
-    """The name of a key, hex."""
+    """Return the identifier of a key: the SHA-256 of its canonical JSON, hex."""
     _, serialization = _cryptography()
     raw = key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
     told = {"keytype": "ed25519", "keyval": {"public": raw.hex()}, "scheme": "ed25519"}
@@ -233,16 +234,17 @@ def keyid_of(key: Ed25519PublicKey) -> str:
 
 
 def signed(payload: bytes, payload_type: str, key: Ed25519PrivateKey) -> Envelope:
-    """An envelope with `payload`, signed by `key`."""
+    """Return an envelope with `payload` and one signature by `key`."""
     one = Signature(keyid=keyid_of(key.public_key()), sig=key.sign(pae(payload_type, payload)))
     return Envelope(payload=payload, payload_type=payload_type, signatures=(one,))
 
 
 def check_signature(envelope: Envelope, key: Ed25519PublicKey) -> None:
-    """Whether `key` has signed the envelope; signatures that name other keys are not looked at.
+    """Check that `key` has signed the envelope; ignore signatures that name other keys.
 
     Raises:
-        SigningError: TCC853, no signature names the key; TCC854, it is not one by it.
+        SigningError: TCC853, no signature names the key or leaves the key out; TCC854, none of
+            those verifies.
     """
     from cryptography.exceptions import InvalidSignature
 
@@ -261,14 +263,15 @@ def check_signature(envelope: Envelope, key: Ed25519PublicKey) -> None:
 
 
 def make_key(path: Path) -> tuple[Path, str]:
-    """Write a new private key to `path`, for its owner alone, and the public one beside it.
+    """Write a new private key to `path` (mode 0600), and the public key to a file next to it.
 
     Returns:
-        the path of the public key, and the name of both.
+        the path of the public key, such as `k.pub.pem` for `k.pem`, and the key's identifier.
 
     Raises:
-        FileExistsError: a file is there already.
-        MissingExtra, OSError: it cannot be made.
+        FileExistsError: a file of either name exists.
+        MissingExtra: cryptography is not installed.
+        OSError: a file cannot be written.
     """
     ed25519, serialization = _cryptography()
     pem = serialization.Encoding.PEM
@@ -291,7 +294,7 @@ _MOST_DEEP = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digests:
-    """The digests of a file's bytes, hex."""
+    """The digests of a file's bytes, in hex."""
 
     sha256: str
     blake3: str
@@ -302,9 +305,9 @@ class SignedStatement:
     """A statement about a file.
 
     Attributes:
-        name: of the file, as it was signed; nothing is found by it.
-        digests: of its bytes.
-        predicate: what was found of it; ``kind`` is one of KINDS.
+        name: the file's name when it was signed, for information only.
+        digests: the digests of the file's bytes.
+        predicate: the verified claims about the file; ``kind`` is one of KINDS.
     """
 
     name: str
@@ -313,7 +316,7 @@ class SignedStatement:
 
 
 class Hashing:
-    """Chunks that go on as they come, and the digests of those that went."""
+    """Passes chunks through unchanged while it computes their digests."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = chunks
@@ -327,12 +330,12 @@ class Hashing:
 
     @property
     def digests(self) -> Digests:
-        """The digests so far."""
+        """The digests of the chunks passed so far."""
         return Digests(sha256=self._sha.hexdigest(), blake3=self._blake.hexdigest())
 
 
 def digests_of(chunks: Iterable[bytes]) -> Digests:
-    """The digests of the bytes that come in chunks."""
+    """Return the digests of the concatenated chunks."""
     hashing = Hashing(chunks)
     for _ in hashing:
         pass
@@ -340,17 +343,17 @@ def digests_of(chunks: Iterable[bytes]) -> Digests:
 
 
 def digests_of_file(path: Path) -> Digests:
-    """The digests of a file.
+    """Return the digests of a file's bytes.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with path.open("rb") as file:
         return digests_of(iter(lambda: file.read(_CHUNK), b""))
 
 
 def document(statement: SignedStatement) -> dict[str, Any]:
-    """The statement as a JSON object."""
+    """Return the statement as a JSON object in in-toto's form."""
     digests = {"blake3": statement.digests.blake3, "sha256": statement.digests.sha256}
     return {
         "_type": STATEMENT_TYPE,
@@ -361,16 +364,16 @@ def document(statement: SignedStatement) -> dict[str, Any]:
 
 
 def payload(statement: SignedStatement) -> bytes:
-    """The bytes that are signed: canonical JSON."""
+    """Return the bytes to sign: the statement as canonical JSON."""
     text = json.dumps(document(statement), sort_keys=True, separators=(",", ":"))
     return text.encode("ascii")
 
 
 def read_statement(data: bytes) -> SignedStatement:
-    """The statement in a payload whose signature was checked.
+    """Parse the statement in a payload whose signature was checked.
 
     Raises:
-        SigningError: TCC855, it is none that is made here.
+        SigningError: TCC855, the payload has not the form of a statement that tcc signs.
     """
     try:
         found = read_json(data)
@@ -400,7 +403,7 @@ def read_statement(data: bytes) -> SignedStatement:
 
 
 def _is_whole(value: Any) -> bool:
-    """Whether every number in a value is a whole one, as in all that is signed here."""
+    """Return whether a JSON value contains no fractional number, as in signed statements."""
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -422,11 +425,11 @@ def _closed(value: object, what: str, *names: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedStatement:
-    """What was found of an envelope.
+    """The result of verifying an envelope.
 
     Attributes:
-        statement: what was signed; None where the signature does not hold.
-        found: what is wrong; nothing where the statement holds.
+        statement: the signed statement; None if the signature or its form is invalid.
+        found: the problems; empty if the statement is valid.
     """
 
     statement: SignedStatement | None
@@ -438,10 +441,11 @@ def verify(envelope: Path, key: PublicKey, file: Path | None = None) -> Verified
 
     Args:
         envelope: the file of the envelope.
-        key: of whoever is to have signed it.
-        file: what it is to be about; None looks at the signature alone.
+        key: the public key of the expected signer.
+        file: the file that the statement must be about; None checks only the signature.
 
     Raises:
+        MissingExtra: cryptography is not installed.
         OSError: a file cannot be read.
     """
     with envelope.open("rb") as handle:

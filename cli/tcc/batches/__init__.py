@@ -1,6 +1,6 @@
-"""Batches in shards: many runs over one artifact by any executor, a part of the folder each shard.
+"""Batches in shards: many runs over one artifact on any executor, one file for each shard.
 
-Text: docs/batch.md.  Start at :mod:`tcc.batches.making`: a batch on one page.
+Documentation: docs/batch.md.  :mod:`tcc.batches.making` shows the steps of a batch on one page.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tcc_runtime.ledger.outputs import locked, write_whole
 
 
 class BatchError(Exception):
-    """A batch cannot be made, or cannot go on.  What was finished before stays as it is.
+    """A batch cannot be made or continued.  Finished parts stay unchanged.
 
     Args:
-        code: of the catalogue of diagnostics, TCC80x or TCC90x.
+        code: a code of the catalogue of diagnostics, TCC80x or TCC90x.
         where: the file, folder or address.
-        what: what is the matter, and the mend.
+        what: the problem, and how to fix it.
     """
 
     def __init__(self, code: str, where: str, what: str) -> None:
@@ -41,10 +41,10 @@ class BatchError(Exception):
 
 
 class PartDamaged(ValueError):
-    """A part that is cut off, altered, or none at all.
+    """A part is truncated, altered, or no part at all.
 
     Args:
-        what: where it differs.
+        what: the difference.
     """
 
 
@@ -62,17 +62,17 @@ _UNFINISHED = re.compile(r"\.(part-[0-9]{8,}\.(ndjson|parquet)|batch\.json)\.[0-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What a batch in shards is made of.
+    """The identity of a batch in shards, as ``batch.json`` records it.
 
     Attributes:
-        artifact: its digest, hex.
-        verified: whether its certificates were checked; of one that was not, runs claim nothing.
-        requests: a digest of all requests in their order, hex.
-        runs: how many they are.
-        shard_size: how many of them are one shard; the last one may have fewer.
-        part_format: of the parts.
-        ledgers: whether the ledgers are kept.
-        started_ms: UTC milliseconds of every ledger.
+        artifact: the digest of the artifact, hex.
+        verified: whether the artifact's certificates were checked.  If not, runs claim nothing.
+        requests: a digest of all requests in order, hex.
+        runs: the number of runs.
+        shard_size: runs per shard; the last shard may have fewer.
+        part_format: the file format of the parts.
+        ledgers: whether the parts contain the ledgers.
+        started_ms: the start time in every ledger, UTC milliseconds.
     """
 
     artifact: str
@@ -85,21 +85,21 @@ class Batch:
     started_ms: int
 
     def head(self) -> bytes:
-        """The bytes of ``batch.json``."""
+        """Return the bytes of ``batch.json``."""
         return encode(_FORMAT | {name: getattr(self, name) for name in _NAMES}) + b"\n"
 
     @property
     def identity(self) -> str:
-        """The digest of those bytes, hex."""
+        """The digest of the bytes of ``batch.json``, hex."""
         return blake3(self.head()).hexdigest()
 
     @property
     def parts(self) -> int:
-        """How many parts the finished batch has."""
+        """The number of parts in the finished batch."""
         return -(-self.runs // self.shard_size)
 
     def part(self, number: int) -> str:
-        """The name of the part of that number, from 1."""
+        """Return the file name of a part; parts are numbered from 1."""
         return f"part-{number:08d}.{self.part_format}"
 
 
@@ -108,11 +108,11 @@ _NAMES = tuple(field.name for field in fields(Batch))
 
 @contextmanager
 def hold(folder: Path) -> Iterator[None]:
-    """Nobody else writes the folder inside the block; it is made where there is none.
+    """Create the folder if it is missing, and lock it against other batches for the block.
 
     Raises:
-        BatchError: TCC803, somebody does.
-        OSError: it cannot be made.
+        BatchError: TCC803, another batch holds the lock.
+        OSError: the folder or its lock file cannot be created.
     """
     folder.mkdir(parents=True, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -127,15 +127,16 @@ def hold(folder: Path) -> Iterator[None]:
 
 
 def begin(folder: Path, asked: Batch, *, started_ms: int | None, overwrite: bool) -> Batch:
-    """The batch that the held folder has from here on: the one that was asked for.
+    """Return the batch to make in a locked folder: the existing one if it matches, else a new one.
 
     Args:
-        asked: its `started_ms` counts where the batch is new.
-        started_ms: what the batch's has to be; None takes that of the batch that is there.
-        overwrite: another batch that is there is removed.
+        asked: the requested batch; its `started_ms` is used only if the batch is new.
+        started_ms: the start time that an existing batch must have; None accepts any.
+        overwrite: whether to remove an existing batch first.
 
     Raises:
-        BatchError: TCC802, the folder has something else.
+        BatchError: TCC802, the folder has another batch or other results; TCC804, its
+            ``batch.json`` is invalid.
         OSError: the folder cannot be read or written.
     """
     if (folder / PLAIN).exists():
@@ -158,11 +159,11 @@ def begin(folder: Path, asked: Batch, *, started_ms: int | None, overwrite: bool
 
 
 def read(folder: Path) -> Batch:
-    """The batch of a folder.
+    """Return the batch of a folder.
 
     Raises:
-        BatchError: TCC804, its ``batch.json`` is missing, or none.
-        OSError: it cannot be read.
+        BatchError: TCC804, ``batch.json`` is missing or invalid.
+        OSError: ``batch.json`` cannot be read.
     """
     path = folder / HEAD
     if path.exists() and not is_regular(path):
@@ -180,12 +181,12 @@ def read(folder: Path) -> Batch:
 
 
 def tidy(folder: Path) -> None:
-    """Takes away what killed workers left of parts that others made."""
+    """Remove unfinished files that killed workers left in the folder."""
     _clear(folder, _UNFINISHED)
 
 
 def parts_in(folder: Path, batch: Batch) -> list[int]:
-    """The numbers of the parts that are there, increasing.
+    """Return the numbers of the parts in the folder, in increasing order.
 
     Raises:
         OSError: the folder cannot be read.
@@ -200,10 +201,10 @@ def parts_in(folder: Path, batch: Batch) -> list[int]:
 
 
 def confirm(folder: Path, batch: Batch) -> None:
-    """The folder is, here where this runs, still that of `batch`.
+    """Check, on the machine of a worker, that the folder still contains `batch`.
 
     Raises:
-        BatchError: TCC805, it is not.
+        BatchError: TCC805, the folder is missing or has another batch.
     """
     try:
         same = (folder / HEAD).read_bytes() == batch.head()
@@ -249,6 +250,6 @@ def _require_same(folder: Path, expected: Batch, there: Batch) -> None:
 
 def _clear(folder: Path, names: re.Pattern[str]) -> None:
     for entry in list(os.scandir(folder)):
-        file = entry.is_symlink() or entry.is_file()  # a link goes, and what it leads to stays
+        file = entry.is_symlink() or entry.is_file()  # removes a link, but never its target
         if names.fullmatch(entry.name) and file:
             Path(entry.path).unlink(missing_ok=True)

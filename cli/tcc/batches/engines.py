@@ -1,7 +1,7 @@
 """Engines: executors that do the work of a batch, in local processes or on a Dask cluster.
 
-The number of pieces that run or wait is bounded.  A piece whose worker was lost is handed out
-again.  Cost: one future per piece; a second or two to start Dask or to connect.
+The number of pieces that run or wait is bounded.  A piece whose worker was lost is submitted again.
+Cost: one future per piece, and one or two seconds to start Dask or to connect to it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tcc_runtime.errors import WorkerLost
 from tcc_runtime.pool import Opening
 from tcc_runtime.workers import Processes, number_of
 
-# Dask, with the extra ``dask``.  ``local`` starts processes of this machine that listen on
-# 127.0.0.1 alone, and ends them.  Workers of a remote scheduler share the batch's folder, and
-# receive the artifact from here, once each, under its digest.
+# Dask, with the extra ``dask``.  ``local`` starts worker processes on this machine, which listen on
+# 127.0.0.1 only, and stops them at the end.  Workers of a remote scheduler share the folder of the
+# batch; each receives the artifact once, named by its digest.
 
 LOCAL: Final = "local"
 _PATIENCE = 10.0  # seconds for a scheduler to answer
@@ -32,16 +32,16 @@ _LOOPBACK = "127.0.0.1"
 def connected(
     address: str, processes: int | None, *, patience: float | None = None
 ) -> Iterator[BatchEngine]:
-    """The engine of a cluster, for the block.
+    """Yield the engine of a Dask cluster; close the connection after the block.
 
     Args:
-        address: of its scheduler, or ``local``.
-        processes: how many workers a local cluster has; None is one for each processor.
-        patience: seconds for the scheduler to answer; None is ten.
+        address: the address of a scheduler, or ``local``.
+        processes: the number of workers of a local cluster; None is one for each processor.
+        patience: seconds to wait for the scheduler's answer; None is ten.
 
     Raises:
-        BatchError: TCC807, distributed is not installed; TCC810, no scheduler answers there, or
-            it has no worker.
+        BatchError: TCC807, distributed is not installed; TCC810, no scheduler answers at the
+            address, or it has no worker.
     """
     distributed = _distributed()
     patience = _PATIENCE if patience is None else patience
@@ -63,12 +63,12 @@ def connected(
 
 
 def _reach(distributed: Any, address: str, patience: float) -> None:
-    """Asks for an answer once: a client would wait for ever for one that accepts and is silent.
+    """Connect once with a time limit: a Dask client waits forever for a server that never answers.
 
     Raises:
-        OSError, ValueError: there is none.
+        OSError, ValueError: no scheduler answers at the address.
     """
-    import asyncio  # here: workers of this machine load this module, and it takes them 20 ms
+    import asyncio  # lazily: worker processes import this module, and asyncio takes 20 ms
 
     security = distributed.security.Security().get_connection_args("client")
 
@@ -77,7 +77,7 @@ def _reach(distributed: Any, address: str, patience: float) -> None:
         comm = await asyncio.wait_for(connecting, patience)
         await comm.close()
 
-    # In a thread of its own, as this one may have a loop that runs.
+    # In a new thread, because this thread may be running an event loop.
     with futures.ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, greeted()).result()
 
@@ -98,7 +98,7 @@ def _local(distributed: Any, processes: int | None) -> Iterator[Any]:
         n_workers=number_of(processes),
         threads_per_worker=1,
         processes=True,
-        # What tells its state cannot be left out: here, at any free port.
+        # The dashboard cannot be switched off, so it gets any free local port.
         dashboard_address=f"{_LOOPBACK}:0",
         worker_dashboard_address=f"{_LOOPBACK}:0",
         memory_limit=None,
@@ -138,28 +138,29 @@ def _engine(distributed: Any, client: Any, *, shared: bool) -> BatchEngine:
 
 
 def _scattered(client: Any, name: str, data: bytes) -> object:
-    """What stands for `data` in calls: Dask hands the bytes in, of which each worker has a copy."""
+    """Copy `data` to every worker; return the reference that Dask replaces by it in calls."""
     return client.scatter({name: data}, broadcast=True)[name]
 
 
-_AHEAD = 2  # pieces under way or waiting, for each worker
-_TIMES = 3  # that a piece is handed out
-_UNKNOWN = 4  # workers of an executor that does not say how many it has
+_AHEAD = 2  # pieces submitted and unfinished, for each worker
+_TIMES = 3  # attempts for a piece
+_UNKNOWN = 4  # workers assumed for an executor that does not state its number
 _Item = TypeVar("_Item")
 _Done = TypeVar("_Done")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchEngine:
-    """An executor, and what has to be known of it.
+    """An executor, and the properties that a batch needs to know.
 
     Attributes:
-        executor: calls functions, anywhere.
-        workers: how many it calls at a time.
-        lost: exceptions that say that a worker was lost.
-        outlives: whether the executor goes on after the batch; what it has begun is waited for.
-        share: brings bytes to all workers once, under a name, and gives what a call is handed in
-            their place; None where all workers read the files of this machine.
+        executor: runs the submitted calls.
+        workers: the number of calls that run at a time.
+        lost: exceptions that mean that a worker was lost.
+        outlives: whether the executor belongs to the caller.  The batch then waits for calls under
+            way when it ends.
+        share: copies bytes to all workers under a name, and returns the argument to pass to calls
+            in their place; None if all workers can read the files of this machine.
     """
 
     executor: futures.Executor
@@ -169,7 +170,11 @@ class BatchEngine:
     share: Callable[[str, bytes], object] | None = None
 
     def brought(self, opening: Opening) -> tuple[Opening, object]:
-        """How an artifact reaches the workers: by its file, or by what was brought to them."""
+        """Return how workers open the artifact, and its shared bytes.
+
+        Without `share` they open its file and the second value is None.  With it, the opening has
+        no path.
+        """
         if self.share is None or opening.path is None:
             return opening, None
         data = bytes(content_of(Path(opening.path)))
@@ -181,14 +186,15 @@ class BatchEngine:
         submit: Callable[[futures.Executor, _Item], futures.Future[_Done]],
         items: Iterable[_Item],
     ) -> Iterator[_Done]:
-        """What comes of each item, in the order in which they are done.
+        """Submit each item, and yield the results in the order of completion.
 
         Args:
-            submit: hands an item to the executor.
+            submit: submits one item to the executor.
+            items: read as needed, at most two items per worker ahead.
 
         Raises:
-            WorkerLost: workers were lost again and again over one item, or all of them were.
-            Exception: whatever the call itself raised; nothing is handed out after it.
+            WorkerLost: workers were lost three times over one item, or the executor is broken.
+            Exception: raised by a call; nothing is submitted after it.
         """
         waiting: dict[futures.Future[_Done], tuple[_Item, int]] = {}
         try:
@@ -239,10 +245,10 @@ class BatchEngine:
 
 @contextmanager
 def engine_of(executor: futures.Executor | None, processes: int | None) -> Iterator[BatchEngine]:
-    """An engine of an executor that is there, or of processes of this machine for the block.
+    """Yield an engine for an existing executor, or for new processes that end with the block.
 
-    On leaving by an exception, processes are killed; an executor that is there makes what it has
-    begun, and no more.
+    If the block raises, new processes are killed.  An existing executor finishes the calls that it
+    has begun, and starts no others.
     """
     if executor is not None:
         yield _of(executor)

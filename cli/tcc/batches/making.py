@@ -1,8 +1,8 @@
-"""A batch in shards, on one page: survey the requests, take the folder, hand out the shards.
+"""A batch in shards, on one page: survey the requests, lock the folder, submit the shards.
 
-Text: docs/batch.md.  What is in the folder at the end follows from the artifact, the requests and
-what ``batch.json`` says, whatever did the work, and however often it was begun.
-Cost: two passes over the requests; the runs; memory for some shards of requests a worker.
+Documentation: docs/batch.md.  The final content of the folder depends only on the artifact, the
+requests and ``batch.json``.  It does not depend on the executor or on interruptions.
+Cost: two passes over the requests, the runs, and memory for a few shards of requests per worker.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _MOST_PASSED = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """Requests that are made into one part.
+    """Requests that become one part.
 
     Attributes:
-        number: from 1.
+        number: the number of the shard, from 1.
         first: the number of its first run in the batch, from 1.
-        settings: of its runs, in order.
-        inputs: a digest of the batch, the number and the requests, hex.
+        settings: the settings of its runs, in order.
+        inputs: a digest of the batch, the shard's number and its requests, hex.
     """
 
     number: int
@@ -60,7 +60,7 @@ class Shard:
 
 
 def canonical(settings: Settings) -> bytes:
-    """The one text of a request, a line."""
+    """Return the only text of a request: canonical JSON and a line feed."""
     found: dict[str, Json] = {}
     for option in TABLE:
         value = getattr(settings, option.name)
@@ -76,10 +76,10 @@ def canonical(settings: Settings) -> bytes:
 
 
 def survey(artifact: Artifact, requests: Iterable[Settings]) -> tuple[str, int]:
-    """The digest of all requests, and how many there are.
+    """Return the digest (hex) and the number of all requests.
 
     Raises:
-        BatchError: TCC902, the artifact does not allow one of them.
+        BatchError: TCC902, the artifact does not allow the settings of a request.
     """
     hasher, number = blake3(), 0
     passed: set[object] = set()
@@ -102,11 +102,11 @@ def _require_allowed(artifact: Artifact, settings: Settings, number: int) -> Non
 
 
 def shards(batch: Batch, requests: Iterable[Settings]) -> Iterator[Shard]:
-    """The requests in shards.
+    """Yield the requests in shards.
 
     Raises:
-        BatchError: TCC806, they are not those that the batch was begun with; at the end, or where
-            they are too many.
+        BatchError: TCC806, the requests changed since the survey.  The error comes at the end, or
+            as soon as there are too many requests.
     """
     hasher, number, first = blake3(), 0, 1
     held: list[Settings] = []
@@ -141,13 +141,13 @@ _MOST_LEDGER = 1 << 28
 
 
 class Format(Protocol):
-    """How a part is written and read."""
+    """A module that writes and reads parts in one format."""
 
     def write(self, file: BinaryIO, rows: Iterable[RunRow], batch: str, inputs: str) -> Seal:
-        """Writes a part, and gives its seal."""
+        """Write a part and return its seal."""
 
     def read(self, path: Path) -> Generator[RunRow, None, Seal]:
-        """The rows of a part; its seal is the generator's value."""
+        """Yield the rows of a part; the generator returns its seal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,10 +155,11 @@ class Done:
     """A finished part.
 
     Attributes:
-        number: from 1.
-        state: ``made``; ``kept``: it was finished before; ``redone``: what was there was no
-            finished part of this batch.
-        rows, certified: how many runs it has, and how many of them claim something.
+        number: the number of the part, from 1.
+        state: ``made`` for a new part, ``kept`` for a part that was finished before, ``redone`` if
+            the existing file was no finished part of this batch.
+        rows: the number of runs in the part.
+        certified: the number of those runs that claim something.
     """
 
     number: int
@@ -168,10 +169,10 @@ class Done:
 
 
 def format_of(name: PartFormat) -> Format:
-    """The module that writes and reads parts of that format.
+    """Return the module that writes and reads parts in that format.
 
     Raises:
-        BatchError: TCC807, what it needs is not installed.
+        BatchError: TCC807, pyarrow is not installed.
     """
     found: ModuleType = ndjson
     if name == "parquet":
@@ -185,14 +186,15 @@ def format_of(name: PartFormat) -> Format:
 def make_part(
     opening: Opening, batch: Batch, folder: Path, shard: Shard, data: bytes | None = None
 ) -> Done:
-    """The part of a shard, made where it is not there, or not as it has to be; in a worker.
+    """Make the part of a shard unless a finished one exists.  Runs in a worker.
 
     Args:
-        data: the artifact's bytes, where the worker cannot read its file.
+        data: the artifact's bytes; None if the worker can read the artifact's file.
 
     Raises:
-        BatchError: TCC805, the worker does not see the folder or the artifact; TCC808, the part
-            cannot be written; TCC807, pyarrow is not installed.
+        BatchError: TCC805, the worker does not see the folder or the artifact; TCC807, pyarrow is
+            not installed; TCC808, the part cannot be written; TCC809, the ledger of a run is too
+            large.
         Rejected: the artifact's file was changed.
     """
     folders.confirm(folder, batch)
@@ -204,7 +206,7 @@ def make_part(
         return _done(shard, "kept", seal)
     rows = _rows(_opened(opening, data), batch, shard)
     try:
-        # What a link leads to is not the batch's, and a write would follow it.
+        # A write would follow a link and change a file outside the batch.
         if path.is_symlink():
             path.unlink()
         with written_whole(path) as file:
@@ -224,7 +226,7 @@ def _done(shard: Shard, state: State, seal: Seal) -> Done:
 
 
 def _finished(form: Format, path: Path, shard: Shard) -> Seal | None:
-    """The seal of a part that is as it was written, and of this shard; else None."""
+    """Return the seal of a part that is undamaged and belongs to this shard, else None."""
     if not is_regular(path):
         return None
     rows = form.read(path)
@@ -275,11 +277,13 @@ class BatchDone:
     """A finished batch in shards.
 
     Attributes:
-        folder: where its parts are.
-        batch: what it was made of.
-        certified: how many runs claim something.
-        made, kept, redone: how many parts were made, were finished before, and were there but cut
-            off, altered or of something else, and so were made again.
+        folder: the folder of the parts.
+        batch: the identity of the batch.
+        certified: the number of runs that claim something.
+        made: the number of new parts.
+        kept: the number of parts that were finished before.
+        redone: the number of existing files that were no finished part of this batch and were made
+            again.
     """
 
     folder: Path
@@ -304,30 +308,32 @@ def batch(
     started_ms: int | None = None,
     overwrite: bool = False,
 ) -> BatchDone:
-    """Make one run for each request, in shards, on any executor, or go on with such a batch.
+    """Make one run for each request, in shards, on any executor; continue an unfinished batch.
 
     Args:
-        artifact: from :func:`tcc.load` or :func:`tcc.compile_file`; or a file of one, or of a
+        artifact: from :func:`tcc.load` or :func:`tcc.compile_file`, or the path of an artifact or a
             grammar.
-        requests: a file with one JSON object a line, or a Parquet table (``.parquet``), as
-            ``tcc batch --requests`` takes them; or settings.
-        out: the folder of the batch; parts that are finished there stay.
-        executor: calls functions in threads or in processes that read this machine's files; None
-            starts processes.
-        dask: in place of an executor, the address of a scheduler of Dask, or ``local``.
-        processes: of those started here; None is one for each processor.
-        shard_size: how many requests are one part.
+        requests: a file with one JSON object per line, or a Parquet table (``.parquet``), as ``tcc
+            batch --requests`` takes them; or a sequence of settings.
+        out: the folder of the batch; finished parts in it are kept.
+        executor: runs calls in threads or in processes that read this machine's files; None starts
+            processes.
+        dask: instead of an executor, the address of a Dask scheduler, or ``local``.
+        processes: the number of processes to start; None is one for each processor.
+        shard_size: requests per part.
         part_format: ``ndjson`` or ``parquet``.
-        ledgers: keep them, in the parts.
-        started_ms: UTC milliseconds for all ledgers; None asks the clock, when the batch is new.
-        overwrite: begin anew, whatever batch is in the folder.
+        ledgers: whether to store the ledgers in the parts.
+        started_ms: the start time in all ledgers, UTC milliseconds; None reads the clock when the
+            batch is new.
+        overwrite: whether to remove an existing batch in the folder first.
 
     Raises:
-        BatchError: it cannot be made, or not there; what was finished stays.
-        tcc_runtime.errors.WorkerLost: workers were killed, more often than is tried again.
+        BatchError: the batch cannot be made, or not in this folder; finished parts stay.
+        tcc_runtime.errors.WorkerLost: workers were lost three times over one shard.
         tcc_certs.errors.Rejected: the artifact's file was changed.
         OSError: the requests or the folder cannot be read.
-        ValueError: `shard_size` or `processes` is less than 1, or there is another such mistake.
+        ValueError: `shard_size` or `processes` is less than 1, or `executor` excludes another
+            argument.
     """
     _require(shard_size, processes, executor, dask)
     source = _source(requests)
@@ -356,7 +362,7 @@ def batch(
 def engine_for(
     executor: Executor | None, dask: str | None, processes: int | None
 ) -> AbstractContextManager[BatchEngine]:
-    """The engine that was asked for."""
+    """Return a context manager for the engine that the arguments of :func:`batch` select."""
     if dask is None:
         return engine_of(executor, processes)
     from tcc.batches.engines import connected
@@ -387,18 +393,19 @@ def _made(
 
 
 def _source(requests: Requests) -> Callable[[], Iterable[Settings]]:
-    """The requests, from the first one on each time."""
+    """Return a function that starts to read the requests from the first one at each call."""
     if isinstance(requests, str | Path):
         return partial(read_file, Path(requests))
     return partial(iter, requests)
 
 
 def read_file(path: Path) -> Iterable[Settings]:
-    """The requests of a file, one after the other.
+    """Yield the requests of a file in order.
 
     Raises:
-        BatchError: TCC902, a line or row is no request; TCC903, a table is none of requests.
-        OSError: it cannot be read.
+        BatchError: TCC902, a line or row is not a request; TCC903, the table is not a table of
+            requests.
+        OSError: the file cannot be read.
     """
     with path.open("rb") as file:
         try:

@@ -1,9 +1,9 @@
 """Parquet, with the extra ``parquet``: tables of requests, and parts as tables.
 
-A request has a column per setting, named as in JSON (:mod:`tcc.batches.rows`); an empty cell is a
-setting that is not given.  A part has a row per run: result, ledger, and the columns that
-``_SHOWN`` names.  :func:`write` and :func:`read` are the Parquet format of a part.
-Format: docs/batch.md.  Cost: linear; about a thousand requests, or 8 MiB of rows, are held.
+A table of requests has a column per setting, named as in JSON (:mod:`tcc.batches.rows`).  An empty
+cell is a setting that is not given.  A part has a row per run: the result, the ledger, and the
+columns in ``_SHOWN``.  :func:`write` and :func:`read` implement the Parquet format of a part.
+Format: docs/batch.md.  Cost: linear time; memory for about a thousand requests or 8 MiB of rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BUFFER = 1 << 20
 
 
 def arrow() -> tuple[Any, Any]:
-    """The packages pyarrow and pyarrow.parquet.
+    """Return the packages pyarrow and pyarrow.parquet.
 
     Raises:
         BatchError: TCC807, they are not installed.
@@ -38,7 +38,7 @@ def arrow() -> tuple[Any, Any]:
 
 
 def open_table(file: BinaryIO) -> Any:
-    """A Parquet file to be read in pieces, checksums of its pages included where it has any."""
+    """Open a Parquet file for reading in pieces; verify page checksums where the file has them."""
     _, pq = arrow()
     return pq.ParquetFile(
         file, pre_buffer=False, buffer_size=_BUFFER, page_checksum_verification=True
@@ -46,14 +46,14 @@ def open_table(file: BinaryIO) -> Any:
 
 
 def read_table(file: BinaryIO, name: str) -> Iterator[Settings]:
-    """The settings of each row.
+    """Yield the settings of each row.
 
     Args:
-        name: how an error names the file.
+        name: the name of the file in errors.
 
     Raises:
-        RequestError: TCC902, a row is no request; it is named by its number, from 1.
-        BatchError: TCC903, it is no table of requests; TCC807, pyarrow is not installed.
+        RequestError: TCC902, a row is no request; rows are numbered from 1.
+        BatchError: TCC903, the file is not a table of requests; TCC807, pyarrow is not installed.
     """
     pa, _ = arrow()
     number = 0
@@ -72,7 +72,7 @@ def read_table(file: BinaryIO, name: str) -> Iterator[Settings]:
 
 
 def first_line(error: Exception) -> str:
-    """What pyarrow says, cut short."""
+    """Return the first line of an exception's text, at most 200 characters."""
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
@@ -102,7 +102,7 @@ def _require_columns(schema: Any, name: str) -> None:
 
 
 def _kinds(option: Option) -> tuple[str, ...]:
-    """The types that a column of this setting may have, the usual one first."""
+    """Return the Arrow types that a column of this setting may have, the usual one first."""
     if option.calls:
         return "list<element: string>", "list<item: string>", "large_list<item: string>"
     if option.kind is bool:
@@ -116,12 +116,12 @@ def _kinds(option: Option) -> tuple[str, ...]:
     return "string", "large_string", "null"
 
 
-# Parts: a row per run, the seal in the metadata of the file.  Columns beside ``run`` (the result as
-# JSON) and ``ledger`` repeat members of the result, to filter by.  The content digest covers
-# numbers, results and ledgers; the other columns are compared with the result, and pages with their
-# checksums.
+# Parts: a row per run, and the seal in the metadata of the file.  The columns ``run`` (the result
+# as JSON) and ``ledger`` have the content.  The other columns repeat members of the result for
+# filtering.  The content digest covers numbers, results and ledgers.  A reader compares the other
+# columns with the result, and each page with its checksum.
 
-# Nothing that a reader goes by is left out of the digest: no statistics, no second schema.
+# No statistics and no second schema: a reader could trust them, and no digest covers them.
 _OPTIONS: dict[str, Any] = {
     "compression": "zstd",
     "write_page_checksum": True,
@@ -147,7 +147,11 @@ _TYPES = {"number": "int64"} | _SHOWN | {"run": "string", "ledger": "binary"}
 def write(
     file: BinaryIO, rows: Iterable[run_rows.RunRow], batch: str, inputs: str
 ) -> run_rows.Seal:
-    """Writes a part, and gives its seal.
+    """Write a part and return its seal.
+
+    Args:
+        batch: the digest of ``batch.json``, hex.
+        inputs: the digest of the shard, hex.
 
     Raises:
         BatchError: TCC807, pyarrow is not installed.
@@ -166,12 +170,13 @@ def write(
 
 
 def read(path: Path) -> Generator[run_rows.RunRow, None, run_rows.Seal]:
-    """The rows of a part; its seal is the generator's value.
+    """Yield the rows of a part; the generator returns its seal.
 
     Raises:
-        PartDamaged: the part is not as it was written; at that place, or at the end.
+        PartDamaged: the part is not as it was written.  The error comes at the damaged row or at
+            the end.
         BatchError: TCC807, pyarrow is not installed.
-        OSError: it cannot be opened.
+        OSError: the file cannot be opened.
     """
     pa, _ = arrow()
     content = _Content()
@@ -195,7 +200,7 @@ def read(path: Path) -> Generator[run_rows.RunRow, None, run_rows.Seal]:
 
 
 class _Content:
-    """What a seal says of the rows."""
+    """Accumulates the counts and the digest that a seal records about the rows."""
 
     def __init__(self) -> None:
         self._hasher, self._rows, self._certified = blake3(), 0, 0

@@ -28,11 +28,12 @@ def plain_batch(
     no_ledgers: bool,
     overwrite: bool,
 ) -> Iterator[Run]:
-    """Makes the runs; gives each when its line is written.
+    """Make the runs in order, and yield each after its result line is written.
 
     Raises:
         BatchError: TCC802, the folder has a batch in shards.
-        SettingsError, LedgerError, Rejected, WorkerLost: as `runs`, at the place of that run.
+        SettingsError, LedgerError, Rejected, WorkerLost: as :func:`tcc.runs` raises them, when the
+            failing run is reached.
     """
     if (out / HEAD).exists():
         what = "the folder has a batch in shards; name another folder"

@@ -1,8 +1,8 @@
 """The content of a part: one row per run, a seal at the end, and both as lines of JSON.
 
 A row is a run's number, its result as JSON, and its ledger.  The seal has a digest of the shard
-(:mod:`tcc.batches.making`) and one of the rows: a part is finished when both are the expected ones.
-:func:`write` and :func:`read` are the NDJSON format of a part, :mod:`tcc.batches.parquet` the
+(:mod:`tcc.batches.making`) and a digest of the rows.  A part is finished if both digests match.
+:func:`write` and :func:`read` implement the NDJSON format; :mod:`tcc.batches.parquet` has the
 other.
 Format: docs/batch.md.
 """
@@ -28,7 +28,7 @@ from tcc_runtime.errors import SettingsError
 from tcc_runtime.outcome import Run
 from tcc_runtime.settings.settings import TABLE, Settings
 
-# A batch has nobody to ask, so what is about asking is no member.
+# A batch cannot ask questions, so requests have no settings about questions.
 MEMBERS: Final = {option.short: option for option in TABLE if not option.asking}
 _KINDS = {
     bool: ((bool,), "true or false is needed"),
@@ -41,14 +41,14 @@ _MOST_REQUEST = 1 << 20
 
 
 class RequestError(ValueError):
-    """A line, or a row of a table, that is not a request.
+    """A line, or a row of a table, that is no request.
 
     Args:
-        line: its number, from 1.
-        what: what is wrong with it.
+        line: the number of the line or row, from 1.
+        what: the problem.
 
     Attributes:
-        code: of the catalogue of diagnostics.
+        code: the code in the catalogue of diagnostics.
     """
 
     code = "TCC902"
@@ -60,10 +60,10 @@ class RequestError(ValueError):
 
 
 def read_requests(file: BinaryIO) -> Iterator[Settings]:
-    """The settings of each line that is not blank; no more than one line is held at a time.
+    """Yield the settings of each non-blank line; one line is in memory at a time.
 
     Raises:
-        RequestError: a line is no object of settings, or a setting is out of its range.
+        RequestError: a line is no JSON object of settings, or a setting is out of its range.
     """
     for number, line in enumerate(iter(lambda: file.readline(_MOST_REQUEST + 1), b""), 1):
         if line.strip():
@@ -81,13 +81,14 @@ def _request(number: int, line: bytes) -> Settings:
 
 
 def request_of(number: int, value: object) -> Settings:
-    """The settings that a line or row says.
+    """Return the settings of one request.
 
     Args:
-        value: JSON, or the same from elsewhere.
+        number: the number of the line or row, for errors.
+        value: the request as a JSON value.
 
     Raises:
-        RequestError: it is no object of settings, or a setting is out of its range.
+        RequestError: the value is not an object of settings, or a setting is out of its range.
     """
     if not isinstance(value, dict) or "seed" not in value:
         raise RequestError(number, "an object with a seed is needed")
@@ -98,10 +99,10 @@ def request_of(number: int, value: object) -> Settings:
 
 
 def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these members.
+    """Return a JSON object from its members; a hook of :func:`json.loads`.
 
     Raises:
-        ValueError: two have one name, and one of them would count for nothing.
+        ValueError: a name is repeated, and the earlier value would be lost.
     """
     found = dict(members)
     if len(found) < len(members):
@@ -112,11 +113,11 @@ def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read(name: str, item: Any) -> tuple[str, Any]:
-    """A member as the setting has it, and the setting's name.
+    """Convert a member of a request to the name and the value of its setting.
 
     Raises:
-        TypeError: there is no such setting, or it is of another type.
-        Rejected: E101 to E104, `atoms` are none.
+        TypeError: the setting is unknown, or the value has another type.
+        Rejected: E101 to E104, `atoms` is not a list of atoms.
     """
     if name == "atoms":
         return name, atoms_of(item)
@@ -132,7 +133,7 @@ def _read(name: str, item: Any) -> tuple[str, Any]:
             raise TypeError(f"{name}: a list of texts is needed")
         return option.name, item
     kinds, expected = _KINDS[option.kind]
-    if type(item) not in kinds:  # True is no number
+    if type(item) not in kinds:  # `isinstance` would accept True as a number
         raise TypeError(f"{name}: {expected}")
     return option.name, item
 
@@ -146,10 +147,10 @@ class RunRow:
     """One run of a part.
 
     Attributes:
-        number: in the batch, from 1.
-        fields: those of ``tcc run --json``.
-        run: the same as a JSON text, in their order.
-        ledger: its bytes; None where none is kept.
+        number: the number of the run in the batch, from 1.
+        fields: the members of ``tcc run --json``.
+        run: the same members as JSON text, in the same order.
+        ledger: the bytes of the ledger; None if the batch keeps no ledgers.
     """
 
     number: int
@@ -163,10 +164,11 @@ class Seal:
     """The end of a part.
 
     Attributes:
-        batch: the digest of ``batch.json``, hex; who has no requests sees by it whose part it is.
-        inputs: the digest of its shard, hex.
-        rows: how many there are.
-        certified: how many of them claim something.
+        batch: the digest of ``batch.json``, hex.  It shows which batch the part belongs to, even
+            without the requests.
+        inputs: the digest of the part's shard, hex.
+        rows: the number of rows.
+        certified: the number of runs that claim something.
         content: a digest of the rows, hex.
     """
 
@@ -177,7 +179,7 @@ class Seal:
     content: str
 
     def text(self) -> bytes:
-        """The seal as canonical JSON."""
+        """Return the seal as canonical JSON."""
         return encode(_FORMAT | {name: getattr(self, name) for name in _NAMES})
 
 
@@ -185,7 +187,7 @@ _NAMES = tuple(field.name for field in fields(Seal))
 
 
 def row_of(number: int, run: Run, ledger: bytes | None) -> RunRow:
-    """The row of a run."""
+    """Return the row of a run."""
     found = run_fields(run)
     text = json_line(found).decode()
     if not _is_seen(text):
@@ -194,10 +196,10 @@ def row_of(number: int, run: Run, ledger: bytes | None) -> RunRow:
 
 
 def read_object(text: str | bytes) -> dict[str, Any]:
-    """The JSON object that `text` is.
+    """Parse a JSON object.
 
     Raises:
-        PartDamaged: it is none.
+        PartDamaged: the text is no JSON object.
     """
     try:
         value = json.loads(text)
@@ -209,10 +211,10 @@ def read_object(text: str | bytes) -> dict[str, Any]:
 
 
 def read_seal(text: bytes) -> Seal:
-    """The seal that `text` is.
+    """Parse a seal.
 
     Raises:
-        PartDamaged: it is none.
+        PartDamaged: the text is not a seal of this format.
     """
     try:
         value = decode(text, "seal")
@@ -232,14 +234,14 @@ def _is_digest(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
 
 
-# NDJSON: a line per run, the ledger as a string, the seal as the last line; the content digest
-# covers all bytes before the seal.  Cost: linear; one line is held at a time.
+# NDJSON: a line per run with the ledger as a string, and the seal as the last line.  The content
+# digest covers all bytes before the seal.  Cost: linear time; memory for one line.
 
 _MOST_LINE = 1 << 30
 
 
 def write(file: BinaryIO, rows: Iterable[RunRow], batch: str, inputs: str) -> Seal:
-    """Writes a part, and gives its seal."""
+    """Write a part and return its seal; `batch` and `inputs` are the digests in the seal."""
     hasher, number, certified = blake3(), 0, 0
     line = bytearray()
     for row in rows:
@@ -255,11 +257,12 @@ def write(file: BinaryIO, rows: Iterable[RunRow], batch: str, inputs: str) -> Se
 
 
 def read(path: Path) -> Generator[RunRow, None, Seal]:
-    """The rows of a part; its seal is the generator's value.
+    """Yield the rows of a part; the generator returns its seal.
 
     Raises:
-        PartDamaged: the part is not as it was written; at that place, or at the end.
-        OSError: it cannot be read.
+        PartDamaged: the part is not as it was written.  The error comes at the damaged row or at
+            the end.
+        OSError: the file cannot be read.
     """
     hasher, number, certified = blake3(), 0, 0
     with path.open("rb") as file:
@@ -279,14 +282,14 @@ def read(path: Path) -> Generator[RunRow, None, Seal]:
 
 
 def _render(row: RunRow, line: bytearray) -> None:
-    """Makes `line` the row's line, in the memory that it has from the row before."""
+    """Write a row's line into `line`, reusing the memory that the array already has."""
     head = f'{{"number": {row.number}, {row.run[1:-1]}'.encode()
     if row.ledger is None:
         line[:] = head + b"}\n"
         return
     head += b', "ledger": '
     ledger = row.ledger.decode("utf-8")
-    # The ledger first: of a line that were as short as its head, the memory would go.
+    # The ledger first, because shrinking the array to the short head would free its memory.
     put_json(ledger, line, len(head))
     line[: len(head)] = head
     if not _is_seen(ledger):
@@ -295,7 +298,7 @@ def _render(row: RunRow, line: bytearray) -> None:
 
 
 def _is_seen(text: str) -> bool:
-    """Whether JSON of `text`, or that is `text`, hides no character: of controls it shows DEL."""
+    """Return whether the text and its JSON hide no character: it is ASCII without DEL."""
     return text.isascii() and "\x7f" not in text
 
 

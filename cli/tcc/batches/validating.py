@@ -1,7 +1,7 @@
 """``tcc batch --validate``: every ledger of a batch's folder, in parallel.
 
-A folder in shards is taken apart by its parts, one without by the lines of its results.
-Cost: that of validating the ledgers; a line of results is held for each run of a piece.
+A batch in shards is split by its parts, a batch without shards by the lines of its results.
+Cost: the validation of the ledgers, and memory for one result line per run of a piece.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tcc_runtime.process import collection_put_off
 MOST_FINDINGS = 100
 DAMAGED = "TCC811"
 DIFFERS = "TCC812"
-# What the last line of a ledger says of the run, as a result has it.
+# Members of a result that must equal those in the last line of its ledger.
 _TOLD = (
     "claim_type",
     "law",
@@ -53,14 +53,14 @@ _here = threading.local()
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class BatchFinding:
-    """One thing that does not hold.
+    """A problem in a batch.
 
     Attributes:
-        run: its number in the batch; 0 where a part as a whole is at fault.
-        line: of the run's ledger; 0 where it is about something else.
-        code: of the validator, or of the catalogue of diagnostics.
-        file: the part or the ledger, as it is named in the folder.
-        field, expected, found: as of a validator's finding.
+        run: the number of the run in the batch; 0 for a problem of a whole part.
+        line: the line in the run's ledger; 0 if the problem has no line.
+        code: a code of the validator or of the catalogue of diagnostics.
+        file: the name of the part or the ledger in the folder.
+        field, expected, found: the same as in a finding of the validator.
     """
 
     run: int
@@ -74,14 +74,14 @@ class BatchFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedLedgers:
-    """What came of some ledgers.
+    """The results of validating some ledgers.
 
     Attributes:
-        verdicts: how many ledgers by verdict.
-        claims: how many ledgers that are valid by claim.
-        findings: the first of them, by run and line.
-        more: how many findings there are besides.
-        number: how many runs were looked at.
+        verdicts: the number of ledgers by verdict.
+        claims: the number of valid ledgers by claim.
+        findings: the first findings.
+        more: the number of findings that were left out.
+        number: the number of runs examined.
     """
 
     verdicts: Counter[str]
@@ -93,13 +93,13 @@ class VerifiedLedgers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """A run to be verified.
+    """A run to verify.
 
     Attributes:
-        number: in the batch.
-        told: the fields of its result.
-        ledger: its bytes, or the file; None where there is none.
-        file: how the folder names what holds it.
+        number: the number of the run in the batch.
+        told: the members of its result.
+        ledger: the bytes or the file of the ledger; None if the ledger is missing.
+        file: the name, in the folder, of the file that contains the ledger.
     """
 
     number: int
@@ -110,7 +110,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartPiece:
-    """A part to verify: its number, the number of its first run, and how many it has."""
+    """A part to verify: its number, the number of its first run, and its number of runs."""
 
     number: int
     first: int
@@ -119,7 +119,7 @@ class PartPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesPiece:
-    """Results whose ledgers are files: the lines of the results, from that number on."""
+    """Results whose ledgers are files: lines of results, and the number of the first run."""
 
     first: int
     lines: tuple[bytes, ...]
@@ -132,10 +132,13 @@ def verify_part(
     piece: PartPiece,
     data: bytes | None = None,
 ) -> VerifiedLedgers:
-    """What comes of the ledgers of a part; in a worker.
+    """Validate the ledgers of a part.  Runs in a worker.
+
+    Args:
+        data: the artifact's bytes; None if the worker can read the artifact's file.
 
     Raises:
-        BatchError: TCC805, the worker does not see the artifact.
+        BatchError: TCC805, the worker cannot read the artifact.
         Rejected: the artifact is refused.
     """
     tally = _Tally()
@@ -161,10 +164,11 @@ def verify_part(
 
 
 def _sealed_rows(batch: Batch, path: Path) -> Iterator[RunRow]:
-    """The rows of a part that is sealed for that batch.
+    """Yield the rows of a part and check that its seal names this batch.
 
     Raises:
-        PartDamaged, OSError: as of reading it; at the end, where it is a part of another batch.
+        PartDamaged: the part is damaged, or (at the end) belongs to another batch.
+        OSError: the part cannot be read.
     """
     seal = yield from format_of(batch.part_format).read(path)
     if seal.batch != batch.identity:
@@ -174,10 +178,10 @@ def _sealed_rows(batch: Batch, path: Path) -> Iterator[RunRow]:
 def verify_files(
     opening: Opening, folder: Path, piece: FilesPiece, data: bytes | None = None
 ) -> VerifiedLedgers:
-    """What comes of ledgers that are files; in a worker.
+    """Validate ledgers in separate files.  Runs in a worker.
 
     Raises:
-        BatchError, Rejected: as of a part.
+        BatchError, Rejected: as :func:`verify_part`.
     """
     tally = _Tally()
     artifact = _checked(opening, data)
@@ -196,7 +200,7 @@ def verify_files(
 
 
 class _Tally:
-    """Counts verdicts and claims, and keeps the first findings."""
+    """Counts verdicts and claims, and keeps the first 100 findings."""
 
     def __init__(self) -> None:
         self._verdicts: Counter[str] = Counter()
@@ -235,7 +239,7 @@ class _Tally:
             self._find(claimed.number, claimed.file, name, expected, there, DIFFERS)
 
     def damaged(self, file: str, what: str, runs: int) -> None:
-        """A part, or a line of results, that cannot be read on; `runs` were not."""
+        """Record a part or a result line that cannot be read; `runs` runs were not examined."""
         self._verdicts["INVALID"] += max(runs, 0)
         self._find(0, file, "part", "a part as it was written", what, DAMAGED)
 
@@ -265,7 +269,7 @@ class _Tally:
 
 
 def _validated(ledger: bytes | Path, artifact: CheckedArtifact) -> tuple[Validation, bytes]:
-    """What a ledger shows, and its last line."""
+    """Validate a ledger; return the validation and the ledger's last line."""
     data = ledger if isinstance(ledger, bytes) else ledger.read_bytes()
     with collection_put_off(True):
         found = validate(data, artifact)
@@ -275,13 +279,13 @@ def _validated(ledger: bytes | Path, artifact: CheckedArtifact) -> tuple[Validat
 def _differences(
     told: dict[str, Any], found: Validation, last: bytes
 ) -> Iterator[tuple[str, str, str]]:
-    """Where a result says something else than its valid ledger."""
+    """Yield each member in which a result differs from its valid ledger: name, expected, found."""
     closed = json.loads(last)
     if told.get("ledger_head") != found.head:
         yield "ledger_head", found.head, _short(told.get("ledger_head"))
     if told.get("after", []) != list(found.after):
         yield "after", _short(list(found.after)), _short(told.get("after"))
-    # A ledger ends with the guard that ended the run, a result has all that fired.
+    # A ledger ends with the guard that ended the run; a result lists all guards that fired.
     names = dict.fromkeys([*_TOLD, *sorted((told.keys() & closed.keys()) - {"guards"})])
     for name in names:
         there = _plans(told.get(name)) if name == "plans" else told.get(name)
@@ -290,14 +294,14 @@ def _differences(
 
 
 def _same(told: object, closed: object) -> bool:
-    """Whether both are one value; amounts that a result has as numbers are texts in a ledger."""
+    """Return whether two members are equal; some numbers of a result are texts in a ledger."""
     if type(told) is int and isinstance(closed, str):
         return str(told) == closed
     return type(told) is type(closed) and told == closed
 
 
 def _plans(told: object) -> object:
-    """Plans as a ledger has them: which calls are assumed is not in it."""
+    """Return plans as a ledger has them, without the member `assumed`."""
     if not isinstance(told, list):
         return told
     return [
@@ -313,7 +317,7 @@ def _short(value: object) -> str:
 
 
 def _checked(opening: Opening, data: bytes | None) -> CheckedArtifact:
-    """The artifact, checked in this thread the first time."""
+    """Return the artifact, checked once per thread."""
     kept: tuple[str, CheckedArtifact] | None = getattr(_here, "kept", None)
     if kept is None or kept[0] != opening.digest:
         try:
@@ -326,12 +330,12 @@ def _checked(opening: Opening, data: bytes | None) -> CheckedArtifact:
 
 
 def missing_parts(files: Sequence[str], runs: int, number: int) -> VerifiedLedgers:
-    """What is to be said of parts that are not there: the batch is not finished.
+    """Return the findings for missing parts, which mean that the batch is not finished.
 
     Args:
-        files: the first of them.
-        runs: how many they would have.
-        number: how many parts are missing.
+        files: the names of the first missing parts.
+        runs: the number of runs in all missing parts.
+        number: the number of missing parts.
     """
     findings = tuple(
         BatchFinding(
@@ -347,7 +351,7 @@ def missing_parts(files: Sequence[str], runs: int, number: int) -> VerifiedLedge
 
 
 def merged(pieces: Iterable[VerifiedLedgers]) -> VerifiedLedgers:
-    """All pieces together, in whatever order they come."""
+    """Combine the results of all pieces; the order of the pieces does not matter."""
     verdicts: Counter[str] = Counter()
     claims: Counter[str] = Counter()
     findings: list[BatchFinding] = []
@@ -364,22 +368,23 @@ def merged(pieces: Iterable[VerifiedLedgers]) -> VerifiedLedgers:
     )
 
 
-_LINES = 100  # of results in a piece
+_LINES = 100  # result lines per piece
 _MOST_LINE = 1 << 26
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchValidation:
-    """What a batch shows.
+    """The result of validating a batch.
 
     Attributes:
-        verdict: 0 all ledgers are valid, 1 one is not, 2 the batch is not whole or has none.
-        runs: how many there are.
-        verdicts: how many ledgers by verdict: ``VALID``, ``INVALID``, ``INCOMPLETE``,
+        verdict: 0 if all ledgers are valid, 1 if a ledger or a part is invalid, 2 if only ledgers
+            or parts are missing, incomplete or declined.
+        runs: the number of runs.
+        verdicts: the number of ledgers by verdict: ``VALID``, ``INVALID``, ``INCOMPLETE``,
             ``DECLINED``.
-        claims: how many valid ledgers by what they claim.
-        findings: the first hundred, by run and line.
-        more: how many findings there are besides.
+        claims: the number of valid ledgers by claim.
+        findings: the first hundred findings, by run and line.
+        more: the number of findings that were left out.
     """
 
     verdict: int
@@ -391,7 +396,7 @@ class BatchValidation:
 
     @property
     def word(self) -> str:
-        """The verdict as a word."""
+        """The verdict as a word: VALID, INVALID or INCOMPLETE."""
         return ("VALID", "INVALID", "INCOMPLETE")[self.verdict]
 
 
@@ -404,18 +409,19 @@ def validate_batch(
     dask: str | None = None,
     processes: int | None = None,
 ) -> BatchValidation:
-    """Validate every ledger of a batch, and hold every result beside its ledger.
+    """Validate every ledger of a batch, and compare every result with its ledger.
 
     Args:
         out: the folder of the batch, in shards or without.
-        artifact: the file of the artifact that was run, or the artifact; every worker checks it.
-        pin: the artifact digest that it must have, hex.
-        executor, dask, processes: as of :func:`tcc.batch`.
+        artifact: the artifact that was run, or its file; every worker checks it.
+        pin: the digest that the artifact must have, hex.
+        executor, dask, processes: the same as for :func:`tcc.batch`.
 
     Raises:
-        BatchError: the folder has no batch, or one of another artifact.
-        tcc_certs.errors.Rejected: the artifact is refused.
-        OSError: something cannot be read.
+        BatchError: the folder has no batch, a batch without ledgers, or a batch of another
+            artifact.
+        tcc_certs.errors.Rejected: the artifact is refused or has another digest than `pin`.
+        OSError: a file cannot be read.
     """
     folder = Path(out).resolve()
     with ExitStack() as held:
@@ -433,7 +439,7 @@ def validate_batch(
 
 
 def _file_of(artifact: Artifact | str | Path, held: ExitStack) -> str | Path:
-    """A file of the artifact that all workers can open, there for as long as `held`."""
+    """Return a file of the artifact that all workers can open until `held` is closed."""
     if not isinstance(artifact, Artifact):
         return artifact
     return str(held.enter_context(opening_of(artifact)).path)
@@ -478,7 +484,7 @@ def _piece(batch: Batch, number: int) -> PartPiece:
 
 
 def _missing(batch: Batch, there: Sequence[int]) -> VerifiedLedgers:
-    """What is to be said of parts that are not there, however many they are."""
+    """Return the findings for the parts that are not in the folder, the first 100 by name."""
     runs = batch.runs - sum(_piece(batch, number).runs for number in there)
     have = set(there)
     absent = (number for number in range(1, batch.parts + 1) if number not in have)
