@@ -57,6 +57,30 @@ def test_new_sessions_have_the_new_artifact_and_open_ones_keep_theirs(tmp_path: 
     assert tcc("session", "list", str(web.store)).returncode == 0
 
 
+def test_an_open_session_needs_the_account_of_its_own_policy(tmp_path: Path) -> None:
+    path, account = tmp_path / "cases.tcca", tmp_path / "a.account"
+    library.Account(account).close()
+    put(path, GRAMMAR + "limit count(run_tests) <= 2 across sessions\n")
+    web = Web(tmp_path, path, "--reload", "--account", str(account))
+    try:
+        old = web.greet()
+        assert runs(web, old) == ""
+    finally:
+        web.stop()
+    put(path, GRAMMAR)
+    web = Web(tmp_path, path, "--reload", "--account", str(account))
+    try:
+        assert [runs(web, old) for _ in range(2)] == ["", "R202"]
+    finally:
+        web.stop()
+    web = Web(tmp_path, path, "--reload")
+    try:
+        assert web.ask(LIST, old)[0] == 404
+    finally:
+        _, said = web.stop()
+    assert "is not opened: account: expected account=tcc.Account(PATH)" in said
+
+
 @pytest.mark.parametrize(
     "options", [("--ledger", "l"), ("--store", "s", "--server", "a=x", "--server", "b=y")]
 )

@@ -296,7 +296,7 @@ def command(
         raise click.BadParameter(f"{str(ledger)!r} is what is read", param_hint="--ledger")
     if shadow:
         screen.say(f"tcc gate: {_SHADOW}", err=True)
-    account = _account(given["account"], opened)
+    account = _account(given["account"], opened, reloads=bool(reloads))
     locked = None if lock is None else read_lock(lock)
     unread = sorted({"resources", "prompts"} & set(opened.core.passed))
     if several and unread:
@@ -389,8 +389,12 @@ def _asking(
         raise click.UsageError(f"--notify: {error}") from None
 
 
-def _account(path: Path | None, artifact: Artifact) -> Account | None:
-    """The account that counts limits across sessions; the relay may wait for others.
+def _account(path: Path | None, artifact: Artifact, *, reloads: bool) -> Account | None:
+    """Open the account that counts limits across sessions; the relay may wait for others.
+
+    Args:
+        reloads: whether open sessions of the store may have another policy.  Then an account is
+            taken though the grammar needs none.
 
     Raises:
         click.UsageError: the grammar has such limits and no account is given, or the reverse.
@@ -404,7 +408,7 @@ def _account(path: Path | None, artifact: Artifact) -> Account | None:
             ) from None
         return None
     account = account_in(path, _ACCOUNT_MS)
-    if across_of(artifact.core, account, True) is None:
+    if across_of(artifact.core, account, True) is None and not reloads:
         raise click.UsageError("--account is for limits across sessions, and the grammar has none")
     return account
 

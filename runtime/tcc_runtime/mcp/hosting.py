@@ -558,7 +558,9 @@ class Hosting:
                 self.note(f"session {identity} cannot go on under the new artifact: {error}")
                 self._forget(identity)
                 raise NotFound from None
-            except (errors.SettingsError, errors.ResumeError):
+            except (errors.SettingsError, errors.ResumeError) as error:
+                if isinstance(error, errors.SettingsError) and error.field == "account":
+                    self.note(f"session {identity} is not opened: {error}")
                 raise NotFound from None
             except (Rejected, OSError) as error:
                 raise self._not_opened(error) from None
