@@ -1,1 +1,1 @@
-"""The commands, one a file; :mod:`tcc.main` finds them by name."""
+"""The commands, one module each; :mod:`tcc.main` finds a module by the command's name."""

@@ -1,7 +1,7 @@
 """``tcc batch``: many runs over one artifact, on all processors or a cluster.
 
 A plain batch writes one file of results in the order of the requests, flushed line by line, and a
-ledger file for each run; a batch in shards is that of :mod:`tcc.batches`.
+ledger file for each run.  :mod:`tcc.batches` makes a batch in shards.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _run(
 
 
 def _counted(runs: Iterator[Run], requests: Path) -> tuple[int, int]:
-    """Number of runs, and of certified runs; an error names its request."""
+    """Return the numbers of runs and of certified runs; an error names its request."""
     made = certified = 0
     try:
         for run in runs:
@@ -174,10 +174,11 @@ def _in_shards(
 
 
 def _looked_at(path: Path, *, whole: bool) -> tuple[Settings | None, int]:
-    """The first request, or None, and the number of requests.
+    """Return the first request, or None, and the number of requests read.
 
     Args:
-        whole: read all requests before the first run; a batch in shards does so by itself.
+        whole: whether to read all requests, so that an invalid one is reported before the first
+            run.  A batch in shards surveys the requests itself, so only the first one is read.
     """
     first, number = None, 0
     for settings in read_file(path):
@@ -197,7 +198,7 @@ def _refuse(ctx: click.Context, names: tuple[str, ...], why: str) -> None:
 
 @contextmanager
 def endings(artifact: Path) -> Iterator[None]:
-    """Context in which errors of a batch become errors of the command."""
+    """Context manager that converts errors of a batch to errors of the command."""
     try:
         yield
     except WorkerLost as error:
@@ -208,7 +209,7 @@ def endings(artifact: Path) -> Iterator[None]:
 
 
 def print_runs(runs: int, certified: int, out: Path, as_json: bool) -> int:
-    """Print a batch without shards; returns the exit code."""
+    """Print the result of a batch without shards, and return the exit code."""
     if as_json:
         from tcc.outputs.runs import BatchOutput
 
@@ -219,7 +220,7 @@ def print_runs(runs: int, certified: int, out: Path, as_json: bool) -> int:
 
 
 def print_done(done: BatchDone, out: Path, as_json: bool) -> int:
-    """Print a batch in shards; returns the exit code."""
+    """Print the result of a batch in shards, and return the exit code."""
     fields: dict[str, Any] = {
         "runs": done.batch.runs,
         "certified": done.certified,
@@ -245,7 +246,7 @@ def print_done(done: BatchDone, out: Path, as_json: bool) -> int:
 
 
 def print_validation(found: BatchValidation, out: Path, as_json: bool) -> int:
-    """Print the validation of a batch; returns the exit code."""
+    """Print the validation of a batch, and return the exit code."""
     if as_json:
         from tcc.outputs.runs import BatchFindingJson, BatchValidationOutput
 
@@ -285,7 +286,7 @@ def _summary(found: BatchValidation) -> str:
 
 
 def outputs(out: Path, ledgers: int) -> Iterator[Path]:
-    """Existing files with the names that a batch with so many ledgers writes."""
+    """Yield the existing files that a batch with that many ledgers would replace."""
     for path in out.iterdir() if out.is_dir() else ():
         digits = path.stem if path.stem.isascii() and path.stem.isdigit() else "0"
         numbered = 0 < int(digits) <= ledgers and path.name == ledger_name(out, int(digits)).name

@@ -1,6 +1,6 @@
 """``tcc check``: verifies certificates of artifacts, and compares artifacts with their pins.
 
-An artifact is read once: the bytes that are compared with the pin are those that were checked.
+Each artifact is read once, so the checked bytes are the bytes that are compared with the pin.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def command(
 def _check_proof(
     ctx: click.Context, proofs: Sequence[Path], about: Path, implies: Path | None, shown: str
 ) -> NoReturn:
-    """Check a proof about an artifact; a grammar in place of an artifact is compiled."""
+    """Check a proof about an artifact; compile grammars given in place of artifacts."""
     from tcc.library import artifact_bytes
     from tcc_certs.report import report_proof
 
@@ -181,7 +181,7 @@ def _show_all(checked: CheckedFiles, shown: str) -> None:
         return
     for finding in checked.others:
         _say_finding(finding)
-    # What fails comes first, and no line says VALID unless the whole command does.
+    # Failures come first, and no line says VALID unless the whole command succeeds.
     for one in checked.artifacts:
         if one.report.verdict != CLEAN:
             _say(one.report, f"{one.path}: ")
@@ -203,7 +203,8 @@ def _say(report: CheckReport, where: str, *, whole: bool = True) -> None:
     """Print a report.
 
     Args:
-        whole: whether the command succeeds; if not, a valid report is printed without its verdict.
+        where: text before the first line.
+        whole: whether the whole command succeeds.  If not, a valid report is printed without VALID.
     """
     first, *rest = report.lines
     if report.verdict != CLEAN:
@@ -230,10 +231,12 @@ Check: TypeAlias = "Callable[[bytes], CheckReport]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedFile:
-    """Result of checking one of several artifacts.
+    """The result of checking an artifact.
 
     Attributes:
-        pins: differences of the artifact and its source from the lock.
+        path: the file of the artifact.
+        report: the report of the kernel.
+        pins: the differences of the artifact and its source from the lock.
     """
 
     path: Path
@@ -242,16 +245,16 @@ class CheckedFile:
 
     @property
     def verdict(self) -> int:
-        """1 if the artifact is invalid or not what is pinned, else the verdict of its report."""
+        """1 if the artifact is invalid or differs from its pin, else the verdict of its report."""
         return FINDINGS if self.pins else self.report.verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedFiles:
-    """Result of checking several artifacts.
+    """The result of checking several artifacts.
 
     Attributes:
-        artifacts: those that could be read.
+        artifacts: the results for artifacts that could be read.
         others: findings about the lock, and about pinned artifacts that do not exist.
     """
 
@@ -260,7 +263,7 @@ class CheckedFiles:
 
     @property
     def verdict(self) -> int:
-        """1 if anything is invalid or not pinned, else 2 if anything is declined, else 0."""
+        """1 if anything is invalid or differs from the lock, else 2 if declined, else 0."""
         verdicts = {one.verdict for one in self.artifacts}
         if self.others or FINDINGS in verdicts:
             return FINDINGS
@@ -273,7 +276,7 @@ class CheckedFiles:
 
     @property
     def found(self) -> list[ReportedFinding]:
-        """All findings: those of the certificates, then the pins."""
+        """All findings, about certificates first, then about pins."""
         return [
             *[found for one in self.artifacts for found in of_check(one.report.findings, one.path)],
             *self.pins,
@@ -281,7 +284,7 @@ class CheckedFiles:
 
 
 def check_each(paths: Iterable[Path], check: Check) -> CheckedFiles:
-    """Check artifacts.
+    """Check several artifacts without a lock.
 
     Raises:
         OSError: an artifact cannot be read.
@@ -292,7 +295,7 @@ def check_each(paths: Iterable[Path], check: Check) -> CheckedFiles:
 
 
 def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> CheckedFiles:
-    """Check artifacts against their pins; all pinned ones if none is named.
+    """Check artifacts against their pins; check every pinned artifact if `paths` is empty.
 
     Raises:
         OSError: an existing artifact cannot be read.
@@ -323,7 +326,7 @@ def check_locked(lock: Path, paths: Sequence[Path], check: Check) -> CheckedFile
 
 
 def _pin(data: bytes) -> pin_command.Pin:
-    """The pin of the bytes that were checked."""
+    """Return the pin of the checked bytes."""
     file = read_artifact(data, digests=False)
     manifest = file.manifest
     return pin_command.Pin(
@@ -332,7 +335,7 @@ def _pin(data: bytes) -> pin_command.Pin:
 
 
 def folder_output(checked: CheckedFiles) -> CheckedFolderOutput:
-    """The document of ``check`` over several artifacts."""
+    """Return the JSON document of ``tcc check`` over several artifacts."""
     from tcc.outputs.verdicts import CheckedFolderOutput
 
     artifacts = []

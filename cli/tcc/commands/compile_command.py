@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tcc_compiler.pipeline import Compiled
 
 
-_LARGE = 16 << 20  # bytes from which on a file is worth a hint
+_LARGE = 16 << 20  # bytes; a larger artifact gets a hint
 
 
 @click.command("compile")
@@ -79,10 +79,11 @@ def command(
 
 @frozen
 class _Job:
-    """One compilation: its input and output; `shown` is the format of the diagnostics.
+    """One compilation: its input, its output and its options.
 
     Attributes:
-        config: the file that set defaults of options, if there was one.
+        shown: the format of the diagnostics.
+        config: the configuration file that set defaults of options, or None.
     """
 
     grammar: Path
@@ -92,7 +93,7 @@ class _Job:
     config: Path | None
 
     def run(self, see: opening.See) -> int:
-        """Compile, write and report; ends the command if there is no artifact."""
+        """Compile, write and report; end the command if there is no artifact."""
         started = time.perf_counter()
         with compile_line(quiet=self.shown != "text") as progress:
             compiled = compile_given(self.grammar, replace(self.options, progress=progress))
@@ -106,7 +107,7 @@ class _Job:
         self._write(compiled)
         took = time.perf_counter() - started
         said = f"compiled {self.grammar} to {self.output} ({took:.2f} s)"
-        # The pipeline has certified these bytes: they are not checked again to be described.
+        # The pipeline has certified these bytes, so they are loaded without another check.
         artifact = load(compiled.artifact or b"", verify=False)
         artifact.kept["written"] = compiled
         if self.shown in ("sarif", "github"):
@@ -140,7 +141,7 @@ class _Job:
         return CLEAN
 
     def _hint(self, artifact: Artifact, size: int) -> None:
-        """Suggest `--for gate` for a large file without a cost that a search could use."""
+        """Suggest `--for gate` for a large file in which no call has a cost to search by."""
         searched = any(artifact.cost_low) or any(artifact.cost_high)
         if size > _LARGE and self.options.purpose != "gate" and not searched:
             message = f"hint: {size >> 20} MiB, mostly counts that a run reads and a gate does not"

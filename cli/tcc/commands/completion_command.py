@@ -1,4 +1,4 @@
-"""``tcc completion``: prints what a shell needs to complete command lines (docs/editors.md)."""
+"""``tcc completion``: prints a shell's completion script (docs/editors.md)."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def desk(corpus: Path, digest: str | None) -> None:
 
 
 def _empty(folder: Path) -> None:
-    """The folder, new or empty, so that nothing is overwritten.
+    """Create a folder, and check that it is empty, so that no file is overwritten.
 
     Raises:
         click.BadParameter: the folder is not empty.

@@ -1,4 +1,4 @@
-"""``tcc diff``: compares the plans and sessions of a new grammar with those of an old one."""
+"""``tcc diff``: compares the plans and sessions of a new grammar with an old grammar's."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def command(
 
 
 def _with_what_is_left(options: Options, begun: float) -> Options:
-    """Options with the remaining time: the limit of the command is for both sides."""
+    """Return the options with the time that remains: the limit is for both sides together."""
     if options.timeout is None:
         return options
     left = options.timeout - (time.monotonic() - begun)
@@ -102,7 +102,7 @@ def _with_what_is_left(options: Options, begun: float) -> Options:
 
 
 def _opened(path: Path, beside: Path, options: Options) -> Artifact:
-    """A side; its examples need not hold, as only what it lets through is compared."""
+    """Open one side.  Its examples may fail, because only its plans and sessions are compared."""
     return open_artifact(
         path,
         command="diff",

@@ -49,7 +49,7 @@ def command(
     else:
         for plan in first:
             screen.say(" ".join(plan) or "()")
-    # A bound does not say whether there are more: only looking for one more does.
+    # An upper bound does not show whether more plans exist, so one more plan is looked up.
     more = total > wanted and (not bound or next(found, None) is not None)
     if as_json:
         from tcc.outputs.grammars import EnumerateOutput

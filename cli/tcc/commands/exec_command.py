@@ -1,6 +1,6 @@
 """``tcc exec``: executes the best plan, call by call, through a gate.
 
-The Python file of tools is its owner's code: an exception of it is reported and ends the command.
+The Python file of tools is the user's code.  An exception in it is reported and ends the command.
 """
 
 from __future__ import annotations
@@ -254,12 +254,21 @@ def _spent_text(spent: SpentAmounts, left: Mapping[str, str]) -> str:
 
 
 def tools_in(path: Path | None, artifact: Artifact) -> tuple[dict[str, Any] | None, Any, Any]:
-    """Tools, open arguments and `resolve` of a Python file; an error ends the command."""
+    """Run a Python file of tools; return its tools by name, its open arguments and its `resolve`.
+
+    Returns:
+        the members `TOOLS`, `arguments` and `resolve`.  Without `TOOLS`, the functions with names
+        of tools are the tools.  All three are None if `path` is None, and the last two if the file
+        lacks them.
+
+    Raises:
+        click.ClickException: the file raises an error, or defines a name in another form.
+    """
     if path is None:
         return None, None, None
     if path.suffix != ".py":
         raise click.BadParameter(f"{str(path)!r} is no Python file", param_hint="--tools")
-    # Not imported: bytecode that is kept stands for any file of the same second and size.
+    # Executed, not imported: cached bytecode could be from another file of equal time and size.
     module = ModuleType("tcc_exec_tools")
     module.__file__ = str(path)
     with _owners(str(path)):
@@ -280,7 +289,7 @@ def tools_in(path: Path | None, artifact: Artifact) -> tuple[dict[str, Any] | No
 
 @contextmanager
 def _owners(where: str) -> Iterator[None]:
-    """Context for the code of the file's owner, which may raise anything, and exit."""
+    """Context manager for the user's code, which may raise any exception or exit the process."""
     try:
         yield
     except (KeyboardInterrupt, GeneratorExit, CancelledError):

@@ -152,7 +152,7 @@ def command(
 
 
 def print_list(wanted: Sequence[Experiment], as_json: bool) -> None:
-    """Print the experiments, with the paper's labels and the time that they take."""
+    """Print the experiments with the paper's labels; the JSON also has their durations."""
     if as_json:
         from tcc.outputs.runs import ExperimentJson, ExperimentListOutput, SecondsJson
 
@@ -191,7 +191,8 @@ def print_differing(folder: Path, found: Sequence[Differing]) -> None:
 
 @contextmanager
 def bars(*, quiet: bool) -> Iterator[OnPart]:
-    """A callback that updates a bar for each experiment; without a terminal it does nothing."""
+    """Yield a callback that updates a bar for each experiment, or does nothing without a
+    terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda name, done, total: None
         return

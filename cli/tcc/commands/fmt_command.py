@@ -1,7 +1,8 @@
 """``tcc fmt``: rewrites grammars in their canonical layout.
 
-A layout differs from its file in white space alone, so the unified difference needs no search: the
-text before two lines says which of them correspond.  Cost: linear in the texts.
+A layout differs from its file only in white space.  Two lines therefore correspond if the same
+number of other characters precedes them, and a unified difference needs no search.  Cost: linear in
+the texts.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _ending(layout: Layout, found: int) -> int:
 
 
 def _tell(layout: Layout, *, checking: bool, differing: bool) -> None:
-    """Report of one file, as text."""
+    """Print the result for one file as text."""
     source = layout.made.source
     if layout.made.diagnostics:
         found = layout.made.diagnostics
@@ -111,29 +112,29 @@ def _output(layouts: Iterable[Layout], differing: bool) -> FmtOutput:
     return FmtOutput(changed=sum(bool(fields["changed"]) for fields in files), files=files)
 
 
-Line: TypeAlias = tuple[str, str]  # ' ', '-' or '+', and the text with its end
+Line: TypeAlias = tuple[str, str]  # ' ', '-' or '+', and a line with its line end
 _CONTEXT = 3
 
 
 def unified(old: str, new: str, name: str) -> str:
-    """The difference from `old` to `new`; empty if they are equal.
+    """Return the unified difference from `old` to `new`, or '' if they are equal.
 
     Args:
         old, new: texts with the same characters in the same order, except for white space.
-        name: of the file that contains `old`.
+        name: the name of the file, for the head of the difference.
     """
     hunks = "".join(_hunks(_ordered(_compared(_lines(old), _lines(new)))))
     return f"--- {name}\n+++ {name}\n{hunks}" if hunks else ""
 
 
 def _lines(text: str) -> list[str]:
-    """Lines with their ends; only LF ends one."""
+    """Split a text into lines with their ends; only LF ends a line."""
     *whole, last = text.split("\n")
     return [f"{line}\n" for line in whole] + ([last] if last else [])
 
 
 def _compared(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
-    i = j = before_old = before_new = 0  # lines, and characters before them
+    i = j = before_old = before_new = 0  # lines read, and other characters than space in them
     while i < len(old) or j < len(new):
         if i < len(old) and j < len(new) and before_old == before_new and old[i] == new[j]:
             yield " ", old[i]
@@ -151,7 +152,11 @@ def _compared(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
 
 
 def _first(old: str, new: str, ahead: int) -> bool:
-    """Whether the old line precedes the new one; `ahead` is how much more was read."""
+    """Return whether to list the old line before the new one.
+
+    Args:
+        ahead: how many more characters of the old text were read than of the new one.
+    """
     if ahead:
         return ahead < 0
     return not old.strip() or bool(new.strip())
@@ -162,7 +167,7 @@ def _size(line: str) -> int:
 
 
 def _ordered(lines: Iterator[Line]) -> Iterator[Line]:
-    """Removed lines before added ones, between two lines that stay."""
+    """Move added lines after removed ones, between two unchanged lines."""
     coming: list[Line] = []
     for sign, text in lines:
         if sign == "+":
@@ -176,11 +181,11 @@ def _ordered(lines: Iterator[Line]) -> Iterator[Line]:
 
 
 def _hunks(lines: Iterator[Line]) -> Iterator[str]:
-    """The changed lines with three lines around them, each run under its numbers."""
+    """Yield hunks: changed lines with up to three unchanged lines around them."""
     hunk: list[Line] = []
     start = [1, 1]
     at = [1, 1]
-    same = 0  # lines at the end of the hunk that stay
+    same = 0  # unchanged lines at the end of the hunk
     for sign, text in lines:
         hunk.append((sign, text))
         same = same + 1 if sign == " " else 0
@@ -201,7 +206,7 @@ def _hunks(lines: Iterator[Line]) -> Iterator[str]:
 
 def _hunk(lines: Sequence[Line], start: Sequence[int]) -> str:
     sizes = [sum(sign != other for sign, _ in lines) for other in "+-"]
-    # A part without lines is numbered by the line before it.
+    # As in diff: a side without lines has the number of the line before it.
     places = [f"{at - (size == 0)},{size}" for at, size in zip(start, sizes, strict=True)]
     body = "".join(
         f"{sign}{text}" if text.endswith("\n") else f"{sign}{text}\n\\ No newline at end of file\n"
@@ -215,7 +220,9 @@ class Layout:
     """A file and its layout.
 
     Attributes:
-        refused: why it could not be written; None if it could, or did not have to be.
+        path: the file.
+        made: the layout, or the diagnostics of a file with errors.
+        refused: the reason why the file could not be written, else None.
     """
 
     path: Path
@@ -224,25 +231,25 @@ class Layout:
 
     @property
     def changed(self) -> bool:
-        """Whether the layout differs from the file."""
+        """Return whether the layout differs from the file."""
         return self.made.text is not None and self.made.text != self.made.source.text
 
     @property
     def failed(self) -> int:
-        """The exit code for errors: 0 if there are none."""
+        """The exit code for errors: 0 without errors, 2 for a limit or a failed write, else 1."""
         if self.refused is not None:
             return DECLINED
         codes = {diagnostic.code for diagnostic in self.made.diagnostics}
         return CLEAN if not codes else DECLINED if codes <= GUARDS else FINDINGS
 
     def difference(self) -> str:
-        """A unified difference from the file to its layout; empty if there is none."""
+        """Return the unified difference from the file to its layout, or '' if they are equal."""
         if not self.changed or self.made.text is None:
             return ""
         return unified(self.made.source.text, self.made.text, escaped(str(self.path)))
 
     def fields(self) -> dict[str, Any]:
-        """The JSON fields of a file."""
+        """Return the members of the file's JSON object."""
         found = [as_json(diagnostic) for diagnostic in self.made.diagnostics]
         fields = {"file": str(self.path), "changed": self.changed, "diagnostics": found}
         return fields | ({} if self.refused is None else {"error": self.refused})
@@ -255,7 +262,7 @@ def laid_out(path: Path) -> Layout:
 
 
 def written(layout: Layout) -> Layout:
-    """Write a changed layout into the file; after a crash the file is the old or the new one."""
+    """Write a changed layout to its file atomically; return the layout with any write error."""
     if not layout.changed or layout.made.text is None:
         return layout
     try:

@@ -1,7 +1,8 @@
-"""``tcc gate``: relays an MCP server, and holds its sessions to a grammar.
+"""``tcc gate``: relays an MCP server, and enforces a grammar on its sessions.
 
-The session is that of a ledger, or one of a store: new for each connection, that of the principal,
-or a named one.  Text: docs/gate.md, docs/sessions.md.
+The session is recorded in a ledger or in a store.  With a store, each connection has a new session,
+or each principal has one, or one session is named by its id.  Documentation: docs/gate.md,
+docs/sessions.md.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
     from tcc_runtime.mcp.tokens import Principal
 
 _MOST_NOTES = 100
-_ACCOUNT_MS = 2_000  # that a call waits for an account others draw on; the relay waits with it
-_TURN = 0.0005  # seconds that a thread may work on while another waits
-_CONNECT = 30.0  # seconds that one of several servers may take for its start
+_ACCOUNT_MS = 2_000  # milliseconds to wait for a locked account; the relay is blocked meanwhile
+_TURN = 0.0005  # seconds that a thread may run while another one waits
+_CONNECT = 30.0  # seconds for each of several servers to start
 _ONE_SESSION = (
     "limits hold for one session; a client that connects again begins another"
     " (--session principal, or limits across sessions)"
@@ -56,7 +57,7 @@ _SHADOW = "in the shadow: nothing is refused, and the ledgers of its sessions sh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Web:
-    """Options of HTTP."""
+    """The options of a gate over HTTP, as the command line gives them."""
 
     address: tuple[str, int]
     names: Sequence[str]
@@ -72,7 +73,7 @@ class _Web:
 def _address(
     _ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> tuple[str, int] | None:
-    """Host and port of `HOST:PORT`, a host of IPv6 in brackets."""
+    """Click callback that splits `HOST:PORT`; an IPv6 host is in brackets."""
     if value is None:
         return None
     host, colon, port = value.rpartition(":")
@@ -83,10 +84,10 @@ def _address(
 
 
 class _GateCommand(options.WithServer):
-    """Lets the option ``--reload`` of the command stand without a value."""
+    """A command whose option ``--reload`` may have no value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read ``--reload`` as ``--reload=new``; it never takes the next argument as its value."""
+        """Read a bare ``--reload`` as ``--reload=new``, so it never consumes the next argument."""
         end = args.index("--") if "--" in args else len(args)
         whole = ["--reload=new" if one == "--reload" else one for one in args[:end]]
         return super().parse_args(ctx, whole + args[end:])
@@ -366,11 +367,11 @@ def command(
 def _asking(
     artifact: Artifact, elicits: Sequence[str], notify: str | None
 ) -> tuple[frozenset[str], Notifier | None]:
-    """Return the roles of the person at the client, and who is told of questions.
+    """Return the roles of the person at the client, and the receiver of notices about questions.
 
     Raises:
-        click.UsageError: no `ask` statement names the role; the grammar has no `ask` statement; or
-            the receiver is neither a URL nor a command.
+        click.UsageError: no `ask` statement names a role, the grammar has no `ask` statement for
+            `--notify`, or the receiver is neither a URL nor a command.
     """
     asked = sorted({one.who for one in artifact.core.statements if isinstance(one, Ask)})
     known = ", ".join(map(repr, asked)) or "none"
@@ -390,11 +391,11 @@ def _asking(
 
 
 def _account(path: Path | None, artifact: Artifact, *, reloads: bool) -> Account | None:
-    """Open the account that counts limits across sessions; the relay may wait for others.
+    """Open the account that counts limits across sessions; None if no account is given.
 
     Args:
-        reloads: whether open sessions of the store may have another policy.  Then an account is
-            taken though the grammar needs none.
+        reloads: whether open sessions of the store may change to another policy.  Then an account
+            is accepted even if the grammar has no such limit.
 
     Raises:
         click.UsageError: the grammar has such limits and no account is given, or the reverse.
@@ -414,10 +415,11 @@ def _account(path: Path | None, artifact: Artifact, *, reloads: bool) -> Account
 
 
 def _web_of(given: Mapping[str, Any]) -> _Web | None:
-    """Options of HTTP; None without --http.
+    """Return the options of HTTP, or None without --http.
 
     Raises:
-        click.UsageError: an option of HTTP is given without --http, or without its pair.
+        click.UsageError: an option of HTTP is given without --http, or lacks an option that it
+            needs.
     """
     names = {
         "--host": given["names"], "--origin": given["origins"], "--tls-cert": given["tls_cert"],
@@ -455,10 +457,10 @@ def _web_of(given: Mapping[str, Any]) -> _Web | None:
 
 
 def _require_http(web: _Web, store: Path | None, kind: str, masks: bool) -> None:
-    """Check the options of HTTP against the others.
+    """Check the options of HTTP against the other options.
 
     Raises:
-        click.UsageError: they contradict each other.
+        click.UsageError: two options contradict each other, or a public address is not protected.
     """
     if store is None:
         raise click.UsageError("--http serves many sessions: --store says where they are kept")
@@ -505,7 +507,7 @@ def _served(
     look: Replaced | None,
     moves: bool,
 ) -> int:
-    """Serve over HTTP until a signal ends it, and return the exit code."""
+    """Serve over HTTP until a signal arrives, and return the exit code."""
     import asyncio
 
     try:
@@ -540,7 +542,7 @@ def _served(
         if kind not in ("new", "principal"):
             sessions.get(kind, values or None).close()
         elif not claims:
-            begun_with(policy_of(artifact), values)  # it is the same for every session
+            begun_with(policy_of(artifact), values)  # checked once: equal for every session
         probed = asyncio.run(probe(artifact, how))
     except SettingsError as error:
         raise click.BadParameter(str(error), param_hint=f"--{error.field}") from None
@@ -584,8 +586,8 @@ def _served(
             for server in shared:
                 await server.close()
 
-    # The loop shares the interpreter with threads that wait for the disk: with Python's own 5 ms
-    # two switches take longer than a call may take at 500 calls a second.
+    # The event loop shares the interpreter with threads that wait for the disk.  With Python's
+    # default of 5 ms, two thread switches would take longer than a call may at 500 calls a second.
     sys.setswitchinterval(_TURN)
     asyncio.run(run())
     return CLEAN
@@ -594,7 +596,7 @@ def _served(
 def _given(
     told: tuple[str, ...], artifact: Artifact, by_token: bool
 ) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    """Values that every session is given, and the claims that provide the others, by name."""
+    """Return the attributes of every session, and the claims that provide other attributes."""
     claims = {}
     if by_token:
         for pair in told:
@@ -608,7 +610,7 @@ def _given(
 def _of_claims(
     who: Principal | None, values: Mapping[str, Any], claims: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """Values that the session of a principal is given."""
+    """Return the attributes of a principal's session, including those from its claims."""
     if who is None:
         return values
     return {**values, **{name: who.claim(claim) for name, claim in claims.items()}}
@@ -617,7 +619,11 @@ def _of_claims(
 def _kind_of(
     ledger: Path | None, store: Path | None, session: str | None, renew: int | None, finish: bool
 ) -> str:
-    """Session of a store: `new`, `principal` or an id; empty with --ledger."""
+    """Return which session of a store to use: `new`, `principal` or an id; '' with --ledger.
+
+    Raises:
+        click.UsageError: the options contradict each other.
+    """
     if (ledger is None) == (store is None):
         raise click.UsageError("one of --ledger and --store says where the session is kept")
     if store is None:
@@ -639,13 +645,13 @@ def _kind_of(
 
 
 def _bounds(artifact: Artifact) -> bool:
-    """Whether the grammar bounds what one session may do: another session starts anew."""
+    """Return whether the grammar has limits for a single session, which a new session resets."""
     bounds = [one for one in artifact.core.statements if isinstance(one, Limit | Total)]
     return any(isinstance(one, Total) or one.scope != "across" for one in bounds)
 
 
 def _guarded(open_gate: Callable[[], Gate | None], how: Guarded) -> int:
-    """Relay until the end, and return the exit code."""
+    """Relay until the client or the server ends, and return the exit code."""
     notes = 0
 
     def note(text: str) -> None:
@@ -670,7 +676,7 @@ def _guarded(open_gate: Callable[[], Gate | None], how: Guarded) -> int:
 
 
 def _gate(open_gate: Callable[[], Gate], ledger: Path) -> Gate | None:
-    """Reopen the session; None while another process has its lock, or that of the store."""
+    """Open the session; return None if another process has the lock of the ledger or store."""
     try:
         return open_gate()
     except ResumeError as error:

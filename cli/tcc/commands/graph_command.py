@@ -34,7 +34,7 @@ _ENDINGS: Final = {
 
 
 def drawing_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of format and output."""
+    """Add the options `--format`, `--json` and `-o` of commands that draw."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="the same as --format json"),
         click.option(
@@ -56,10 +56,10 @@ def drawing_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def chosen_format(output_format: str | None, as_json: bool, output: Path | None, bare: str) -> str:
-    """The format of --format, that of the output's suffix, or else `bare`.
+    """Return the format that the options select, else the suffix of `output`, else `bare`.
 
     Raises:
-        click.UsageError: two formats are given.
+        click.UsageError: --json and another --format are given.
     """
     if as_json and output_format not in (None, "json"):
         raise click.UsageError(f"--json and --format {output_format} exclude each other")
@@ -69,20 +69,23 @@ def chosen_format(output_format: str | None, as_json: bool, output: Path | None,
 
 
 def is_graph(form: str) -> TypeGuard[GraphFormat]:
-    """Whether a format is for programs."""
+    """Return whether a format is a graph for programs."""
     return form in GRAPHS
 
 
 def is_picture(form: str) -> TypeGuard[PictureFormat]:
-    """Whether a format is a picture."""
+    """Return whether a format is a picture."""
     return form in PICTURES
 
 
 def deliver(text: str, output: Path | None, output_format: str, read: Iterable[Path]) -> None:
-    """Print a text that ends in a line feed, or write it to a file.
+    """Print a text that ends in a line feed, or write it to `output`.
+
+    Args:
+        read: the input files of the command.
 
     Raises:
-        click.ClickException: the file cannot be written, or is one of those that were `read`.
+        click.ClickException: `output` cannot be written, or is an input file.
     """
     if output is None:
         if output_format in GRAPHS and output_format != "graphml":

@@ -43,7 +43,7 @@ update_option = click.option(
 
 
 class NotListed(Exception):
-    """The tools cannot be listed."""
+    """The tools cannot be listed: TCC611."""
 
 
 @click.group("import")
@@ -155,10 +155,10 @@ def _update(
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """Write a grammar with what came to its tools, and tell what changed.
+    """Update a grammar to the current tools: add new tools, and print what changed.
 
     Raises:
-        click.ClickException: the grammar has mistakes of syntax.
+        click.ClickException: the grammar has syntax errors.
     """
     declared, warnings = declarations_of(tools, bound)
     data = read_bytes(path)
@@ -204,7 +204,15 @@ def _update(
 def _tools_of_all(
     servers: Mapping[str, Target], seconds: float, protocol: Protocol
 ) -> tuple[Sequence[Mapping[str, Any]], dict[str, tuple[str, str]]]:
-    """Tools of several servers, each with its own name; equal names become SERVER_TOOL."""
+    """List the tools of several servers.
+
+    Returns:
+        the tools, and for each tool's name the server's name and the tool's name there.  A name
+        that several servers use becomes SERVER_TOOL.
+
+    Raises:
+        ServerError: two tools would still have the same name.
+    """
     found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     for server, command in servers.items():
         screen.warn(f"starts {server}: {_shown(command)}")
@@ -222,17 +230,17 @@ def _tools_of_all(
 
 
 def _shown(target: Target) -> str:
-    """The command that is started, without environment and headers."""
+    """Return the command line or the URL of a server, without its environment and headers."""
     if isinstance(target, Remote):
         return target.url
     return shlex.join(target.command) if isinstance(target, Program) else "a server"
 
 
 def _require_apart(written: Mapping[str, Path | None]) -> None:
-    """Check that each output has a file of its own, as the last would replace the others.
+    """Check that the outputs are different files; otherwise the last one would replace the others.
 
     Raises:
-        click.UsageError: two outputs are one file.
+        click.UsageError: two outputs are the same file.
     """
     taken: dict[Path, str] = {}
     for name, path in written.items():
@@ -245,9 +253,9 @@ def _require_apart(written: Mapping[str, Path | None]) -> None:
 
 
 def _rewrite(path: Path, grammar: Path, config: Path, lock: Path | None, overwrite: bool) -> None:
-    """A configuration with one server, the gate, which starts those of the old configuration.
+    """Write a client configuration whose only server is the gate, which starts the old servers.
 
-    The servers' environments stay in the old file, and are in no argument.
+    The servers' environments stay in the old configuration; no command line contains them.
     """
     if not overwrite and (path.exists() or path.is_symlink()):
         raise click.ClickException(f"{path} is there; give --overwrite to replace it")
@@ -277,10 +285,10 @@ def _tools_of(
 
 
 def tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
-    """The tools in a file, as MCP describes them.
+    """Return the tools in a file, as MCP describes them.
 
     Raises:
-        ServerError: the file has no list of tools.
+        ServerError: the file contains no list of tools.
     """
     if not is_regular(path) or path.stat().st_size > _MOST_BYTES:
         raise ServerError(f"{path} is no file of tools")
@@ -302,10 +310,10 @@ def tools_in(path: Path) -> Sequence[Mapping[str, Any]]:
 
 
 def require_distinct(names: Iterable[str], where: str) -> None:
-    """Check that no tool has the name of another one.
+    """Check that all tools have different names.
 
     Raises:
-        ServerError: two tools have one name.
+        ServerError: two tools have the same name.
     """
     known: set[str] = set()
     for name in names:
@@ -315,7 +323,7 @@ def require_distinct(names: Iterable[str], where: str) -> None:
 
 
 def _described(tool: Any) -> Any:
-    """A tool as MCP describes it, from the function that an API of models describes."""
+    """Convert a function in the format of OpenAI's or Anthropic's API to MCP's description."""
     if not isinstance(tool, dict):
         return tool
     if tool.get("type") == "function":  # OpenAI: chat completions nest it, responses do not
@@ -336,16 +344,16 @@ def _is_tool(tool: object) -> bool:
 
 
 def identifier(text: str) -> str:
-    """A name for the grammar: other characters than letters, digits and ``_`` become ``_``."""
+    """Return a grammar's name: replace all characters except letters, digits and ``_`` by ``_``."""
     made = re.sub(r"[^A-Za-z0-9_]", "_", text)[:100] or "server"
     return f"tools_{made}" if made[0].isdigit() else made
 
 
 def write_text(path: Path | None, text: str, overwrite: bool, read: Path | None) -> None:
-    """Write a text, if a path is given.
+    """Write a text to a file; do nothing if `path` is None.
 
     Raises:
-        click.ClickException: the path is an input, or exists already.
+        click.ClickException: the path is an input, or exists and `overwrite` is false.
     """
     if path is None:
         return

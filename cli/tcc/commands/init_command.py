@@ -16,7 +16,7 @@ from tcc.options import json_option
 from tcc_certs.formats.codec import MAX_NAME
 from tcc_runtime.ledger.outputs import create, write_whole
 
-_TEMPLATE = "agent"  # the name that the templates have
+_TEMPLATE = "agent"  # the grammar's name in the templates
 _WORKFLOW = Path(".github", "workflows", "tcc.yml")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -61,7 +61,7 @@ def _checked(name: str) -> str:
 
 
 def _from_folder(folder: Path) -> str:
-    """The name of a folder as the name of a grammar; other characters become ``_``."""
+    """Convert a folder's name to a grammar's name; other characters become ``_``."""
     made = re.sub(r"[^A-Za-z0-9_]+", "_", folder.resolve().name).strip("_")[: MAX_NAME - 1]
     if not made:
         return _TEMPLATE
@@ -75,7 +75,7 @@ def _template(file: str, name: str) -> str:
 
 
 def _write(texts: Mapping[Path, str], force: bool) -> None:
-    """Write all files, or none if one exists.
+    """Write all files, or none if one exists and `force` is false.
 
     Raises:
         click.ClickException: a file exists, or cannot be written.
@@ -94,7 +94,7 @@ def _write(texts: Mapping[Path, str], force: bool) -> None:
 
 
 def _write_new(path: Path, data: bytes) -> None:
-    """Write a new file; a file that cannot be written whole is removed."""
+    """Write a new file; remove it again if it cannot be written completely."""
     with os.fdopen(create(path, overwrite=False), "wb", buffering=0) as file:
         try:
             while data:
@@ -105,7 +105,7 @@ def _write_new(path: Path, data: bytes) -> None:
 
 
 def _steps(folder: Path, name: str, *, ci: bool) -> Sequence[str]:
-    """The next steps, in order."""
+    """Return the next steps for the user, in order."""
     path = folder / f"{name}.tcg"
     steps = [
         f"write your own tools, rules and limits into {path}",

@@ -78,7 +78,7 @@ def command(
 
 
 def _linted(path: Path, limits: Options, config: options.Config) -> Linted:
-    """The lints of a file, within the time; this also ends work that does not read the clock."""
+    """Return the lints of a file; at the timeout, interrupt even work that reads no clock."""
     from tcc_compiler.pass_diagnostics import refusal_diagnostic
     from tcc_compiler.resources import out_of_time
 
@@ -91,7 +91,8 @@ def _linted(path: Path, limits: Options, config: options.Config) -> Linted:
 
 
 def _code(results: list[tuple[Path, Linted, bool]], *, as_diff: bool) -> int:
-    """The exit code: findings first; in a diff, a file to fix is a finding."""
+    """Return the exit code; findings precede unreadable files, and with --diff fixes are
+    findings."""
     if any(changed if as_diff else linted.findings for _, linted, changed in results):
         return FINDINGS
     unread = any(
@@ -101,7 +102,7 @@ def _code(results: list[tuple[Path, Linted, bool]], *, as_diff: bool) -> int:
 
 
 def _mend(path: Path, linted: Linted, limits: Options, *, write: bool) -> bool:
-    """Apply or show the fixes of a grammar; returns whether there are any."""
+    """Write or show the fixes of a grammar; return whether there are any."""
     before, after = linted.text, linted.fixed
     if before is None or after is None or before == after:
         return False

@@ -27,7 +27,7 @@ from tcc_runtime.mcp.wire import MalformedMessage, read_json
 NAME = "tcc.lock"
 _SCHEMA = "tcc.lock/2"
 _NAMED = ("digest", "grammar", "version")
-# Both or neither.
+# A pin has both members or neither.
 _SOURCE = ("source", "source_core")
 _MOST_BYTES = 16 << 20
 _SHOWN = 4
@@ -36,13 +36,13 @@ _HEX = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
-    """Required artifact.
+    """An artifact that is approved for use.
 
     Attributes:
-        digest: of the artifact, hex.
+        digest: the digest of the artifact, hex.
         grammar, version: the name and the version of its grammar.
-        source: the path of its grammar, below the lock's folder; None if it has none.
-        source_core: the digest of the core of that grammar, hex.
+        source: the path of its grammar, relative to the lock's folder; None if it has no source.
+        source_core: the digest of the source's core, hex; None if it has no source.
     """
 
     digest: str
@@ -53,7 +53,7 @@ class Pin:
 
     @property
     def fields(self) -> dict[str, str]:
-        """The members in a lock, with those of the source if there is one."""
+        """The members of the pin in a lock; members of the source only if there is one."""
         named = {name: getattr(self, name) for name in (*_NAMED, *_SOURCE)}
         return {name: value for name, value in named.items() if value is not None}
 
@@ -62,8 +62,8 @@ class LockError(Exception):
     """A lock is missing or malformed, or cannot contain a path.
 
     Args:
-        path: of the lock.
-        what: what is wrong with it.
+        path: the file of the lock.
+        what: the problem.
     """
 
     def __init__(self, path: Path, what: str) -> None:
@@ -72,21 +72,21 @@ class LockError(Exception):
 
 
 class SourceError(Exception):
-    """A source is gone, has errors, or is not what its artifact was made from.
+    """A source is missing, has errors, or differs from the source of its artifact.
 
     Args:
-        what: which of these.
+        what: the problem.
     """
 
 
 def pin_of(artifact: Artifact, lock: Path, source: str | None) -> Pin:
-    """Pin of an artifact and of its source.
+    """Return the pin of an artifact and of its source.
 
     Args:
-        source: its path, below the folder of `lock`.
+        source: the path of the source, relative to the lock's folder; None for no source.
 
     Raises:
-        SourceError: the source is gone, has errors, or is not what the artifact was made from.
+        SourceError: the source is missing, has errors, or the artifact was not made from it.
     """
     manifest = artifact.manifest
     core = None if source is None else _core_of(lock.parent / source)
@@ -100,10 +100,10 @@ def pin_of(artifact: Artifact, lock: Path, source: str | None) -> Pin:
 
 
 def _core_of(source: Path) -> bytes:
-    """The core of an existing grammar.
+    """Compile a grammar as far as its core, and return the bytes of the core.
 
     Raises:
-        SourceError: the grammar is gone, or has errors.
+        SourceError: the grammar is missing or has errors.
     """
     from tcc_compiler.pipeline import read_source
 
@@ -122,9 +122,9 @@ def _digest(core: bytes) -> str:
 
 
 def _differing(held: bytes, now: bytes) -> str:
-    """Text of the statements, or what else, that differ between the artifact and its source.
+    """Describe how the cores of an artifact and its source differ; the text is never empty.
 
-    It is never empty: if nothing that has a name differs, it names the digests of both cores.
+    It lists up to four statements or named parts.  If none differs, it states both cores' digests.
     """
     from tcc_runtime.analysis.comparison import core_changes
 
@@ -140,10 +140,10 @@ def _differing(held: bytes, now: bytes) -> str:
 
 
 def name_in(lock: Path, artifact: Path) -> str:
-    """The name of an artifact or a source in `lock`.
+    """Return the name of an artifact or a source in a lock: its path from the lock's folder.
 
     Raises:
-        LockError: it is not below the lock's folder, or its name cannot be shown.
+        LockError: the file is not below the lock's folder, or its name has hidden characters.
     """
     folder = os.path.abspath(lock.parent)  # noqa: PTH100 - links are not followed
     name = PurePosixPath(Path(os.path.relpath(artifact, folder)).as_posix())
@@ -153,17 +153,17 @@ def name_in(lock: Path, artifact: Path) -> str:
 
 
 def lock_text(pins: Mapping[str, Pin]) -> str:
-    """The text of a lock with these pins."""
+    """Return the text of a lock with these pins."""
     artifacts = {name: pin.fields for name, pin in pins.items()}
     document = {"schema": _SCHEMA, "artifacts": artifacts}
     return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
 
 def read_pins(path: Path) -> dict[str, Pin]:
-    """The pins of a lock, by the names of the artifacts.
+    """Read the pins of a lock, by artifact name.
 
     Raises:
-        LockError: it does not exist, or is not what :func:`lock_text` writes, up to spaces.
+        LockError: the lock is missing or malformed.
     """
     try:
         if not is_regular(path):
@@ -209,13 +209,13 @@ def _pin(path: Path, name: str, pin: object) -> Pin:
 
 
 def _is_name(name: str) -> bool:
-    """Whether it is a path below a folder, in its one form."""
+    """Return whether a name is a normalized path below a folder, without hidden characters."""
     parts = name.split("/")
     return is_plain(name) and not any(part in ("", ".", "..") for part in parts)
 
 
 def unpinned(lock: Path, path: Path) -> ReportedFinding:
-    """Finding about an artifact that has no pin."""
+    """Return the finding about an artifact that has no pin."""
     hint = f"look at it, then: tcc pin {path}"
     said = f"{lock} has no pin for it"
     return ReportedFinding(code="TCC842", message=said, place=Place(file=str(path)), hint=hint)
@@ -224,7 +224,12 @@ def unpinned(lock: Path, path: Path) -> ReportedFinding:
 def check_pin(
     lock: Path, name: str, path: Path, pins: Mapping[str, Pin], there: Pin
 ) -> list[ReportedFinding]:
-    """Difference of the artifact at `path` from its pin under `name` in `lock`."""
+    """Return a finding if the artifact at `path` differs from its pin, else no findings.
+
+    Args:
+        name: the name of the artifact in the lock.
+        there: the pin that the artifact would have now.
+    """
     pin = pins.get(name)
     if pin is None:
         return [unpinned(lock, path)]
@@ -242,16 +247,19 @@ def check_pin(
 
 
 def _reviewed(path: Path) -> str:
-    """Text: how to see what changed, and how to pin it."""
+    """Return a hint: how to see the changes, and how to pin the artifact."""
     return (
         f"see with `tcc diff OLD {path}` what changed (OLD: the pinned one), then: tcc pin {path}"
     )
 
 
 def check_source(lock: Path, pin: Pin | None, artifact: Path, held: bytes) -> list[ReportedFinding]:
-    """Difference of the source of a pin from its artifact, whose core is `held`, and from the pin.
+    """Return a finding if the pinned source differs from the pin or from the artifact.
 
-    The lock has only the digest of the pinned core, so the statements of that core are unknown.
+    The lock has only the digest of the pinned core, so the finding cannot list its statements.
+
+    Args:
+        held: the bytes of the artifact's core.
     """
     if pin is None or pin.source is None:
         return []
@@ -280,7 +288,7 @@ def check_source(lock: Path, pin: Pin | None, artifact: Path, held: bytes) -> li
 
 
 def missing(lock: Path, path: Path) -> ReportedFinding:
-    """Finding about a pinned artifact that does not exist."""
+    """Return the finding about a pinned artifact that does not exist."""
     hint = f"put it there, or: tcc pin --remove {path}"
     said = f"{lock} has a pin for it, and there is no such file"
     return ReportedFinding(code="TCC844", message=said, place=Place(file=str(path)), hint=hint)
@@ -357,9 +365,9 @@ def command(
 
 
 def _source_of(name: str, path: Path, lock: Path, before: Pin | None) -> str | None:
-    """Source of an artifact if none is named: the pinned one, or the grammar beside it.
+    """Return the source of an artifact if the user names none, or None.
 
-    A grammar beside a link, or one that the lock cannot name, does not count.
+    That is the pinned source, else a regular file with the artifact's name and the suffix .tcg.
     """
     if before is not None and before.source is not None:
         return before.source

@@ -104,7 +104,7 @@ def command(
 
 
 def refuse_question(ctx: click.Context, error: CompileError, text: str) -> NoReturn:
-    """Show the mistakes of a question."""
+    """Print the mistakes in a question, and end the command with exit code 2."""
     screen.say(f"the question has mistakes: {text}", err=True)
     for one in error.diagnostics:
         screen.say(f"{one.code}: {one.message}", err=True)

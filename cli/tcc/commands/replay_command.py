@@ -17,7 +17,7 @@ from tcc.traces import FORMATS, Trace, read_traces
 from tcc.traces.replaying import Replayed, replay
 from tcc_runtime.errors import GivenRefused
 
-_EXAMPLES = 3  # of a statement, without --all
+_EXAMPLES = 3  # examples shown for a statement without --all
 
 sessions_argument = click.argument(
     "files",

@@ -32,7 +32,7 @@ from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.ledger.outputs import write_whole
 from tcc_runtime.process import collection_put_off
 
-# From so many bytes on the certificates alone are checked, by the fast kernel.
+# For an artifact of at least so many bytes the fast kernel checks the certificates, but no core.
 _LARGE = 1 << 24
 _CHECKED = "Certificates checked by"
 _UNTOLD = {
@@ -40,16 +40,19 @@ _UNTOLD = {
     "DECLINED": "This {} cannot be judged",
     "INCOMPLETE": "Of this {} there is too little",
 }
-# What leaves nothing of the records that were read in doubt but the end, or the uniforms.
+# Findings that leave the records before the end valid: a missing end, or a withheld seed.
 _TOLD = frozenset({Code.INCOMPLETE, Code.WITHHELD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltPage:
-    """A page and its verdict.
+    """A page about an artifact, a run or a session, with its verdict.
 
     Attributes:
-        verdict: the word at its top.
+        page: the page.
+        kind: ``artifact``, ``run`` or ``session``.
+        verdict: the word at the top of the page.
+        summary: the verdict as a sentence.
         code: the exit code of the verdict.
     """
 
@@ -61,7 +64,13 @@ class BuiltPage:
 
 
 def of_artifact(given: Artifact | bytes, since: Artifact | None, pin: str | None) -> BuiltPage:
-    """The page of an artifact: of its bytes, or of one that was compiled in this process."""
+    """Build the page of an artifact.
+
+    Args:
+        given: the bytes of the artifact, or an artifact compiled in this process.
+        since: an older artifact to compare with, or None.
+        pin: the digest that the artifact must have, hex, or None.
+    """
     whole = write_container(given.file.columns) if isinstance(given, Artifact) else given
     report, by = _checked(whole, pin)
     verdict = artifact_verdict(report, by)
@@ -88,7 +97,7 @@ def of_artifact(given: Artifact | bytes, since: Artifact | None, pin: str | None
 
 
 def _checked(data: bytes, pin: str | None) -> tuple[CheckReport, str]:
-    """The verdict and its source; if the core is too large to walk, of the certificates only."""
+    """Check an artifact; return the report, and a sentence that says how much was checked."""
     if len(data) >= _LARGE:
         from tcc_runtime.fastcheck.kernel import check as fast
 
@@ -103,14 +112,15 @@ def _checked(data: bytes, pin: str | None) -> tuple[CheckReport, str]:
 
 
 def of_ledger(ledger: Path, artifact: bytes, given: dict[str, Any]) -> BuiltPage:
-    """The page of a run or of a session.
+    """Build the page of a run or a session from its ledger.
 
     Args:
+        artifact: the bytes of the artifact.
         given: keyword arguments of :func:`tcc.library.validation.validate`.
 
     Raises:
-        tcc.pages.record_table.Changed: the ledger of a run was changed between the two times it was
-            read; that of a session is read once.
+        tcc.pages.record_table.Changed: the ledger of a run changed between its two readings.  The
+            ledger of a session is read once.
         SettingsError: an argument is for the other kind of ledger.
         OSError: a file cannot be read.
     """
@@ -135,10 +145,12 @@ def _told(
     teller: Teller,
     kept: ShownRecords,
 ) -> pages.Page | None:
-    """The page of a ledger that is valid as far as it goes; None for any other.
+    """Build the page with all records, or return None.
+
+    None means that the ledger has faults other than a missing end or a withheld seed.
 
     Args:
-        teller, kept: have the records of a session.
+        teller, kept: contain the records of a session.
     """
     if not {finding.code for finding in found.findings} <= _TOLD or not any(found.checked.values()):
         return None
@@ -173,17 +185,17 @@ def _untold(ledger: Path, found: Validation | SessionValidation, kind: str) -> p
     )
 
 
-# The verdict at the top of a page, and the findings.
+# The verdict at the top of a page, and the section of findings.
 
 _MOST_FINDINGS = 100
 
 
 def ledger_verdict(found: Validation | SessionValidation) -> pages.Verdict:
-    """The verdict on a ledger."""
+    """Return the verdict on a ledger, for the top of its page."""
     upheld = found.verdict == CLEAN and found.claim_upheld
     mood: pages.Mood = "good" if upheld else "bad" if found.word == "INVALID" else "doubtful"
     checked = ", ".join(f"{count} {name}" for name, count in found.checked.items())
-    # A ledger that does not hold claims nothing here, whatever it says.
+    # A ledger that is INVALID or DECLINED claims nothing here, whatever its last record says.
     read = found.word in ("VALID", "INCOMPLETE")
     claim = f" Claim: {found.claim_type}." if read and found.claim_type else ""
     by = f"Validated by the kernel alone when this page was written: {checked}.{claim}"
@@ -191,7 +203,7 @@ def ledger_verdict(found: Validation | SessionValidation) -> pages.Verdict:
 
 
 def artifact_verdict(report: CheckReport, by: str) -> pages.Verdict:
-    """The verdict on an artifact."""
+    """Return the verdict on an artifact, for the top of its page."""
     word = VERDICTS[report.verdict]
     mood: pages.Mood = ("good", "bad", "doubtful")[report.verdict]
     first = report.lines[0].removeprefix(f"{word}: ")
@@ -206,10 +218,10 @@ def _sentence(summary: str) -> str:
 def ledger_findings(
     found: Validation | SessionValidation, lines: Sequence[tuple[int, str]]
 ) -> pages.Section:
-    """Findings about a ledger, and the texts of their lines.
+    """Return the section of findings about a ledger, with the text of the lines that they name.
 
     Args:
-        lines: numbers and texts of lines that findings name.
+        lines: number and text of each line that a finding names.
     """
     shown = found.findings[:_MOST_FINDINGS]
     rows = [
@@ -243,7 +255,7 @@ def ledger_findings(
 
 
 def artifact_findings(report: CheckReport) -> pages.Section:
-    """Findings about an artifact."""
+    """Return the section of findings about an artifact."""
     rows = [
         (pages.code(f.code.value), pages.code(f.path), pages.code(f.expected), pages.code(f.found))
         for f in report.findings

@@ -1,6 +1,6 @@
 """``tcc run``: searches for the best plans of one realised race, with a certificate and a ledger.
 
-:mod:`tcc.library.running` makes what it prints, :mod:`tcc.outputs.runs` declares its JSON.
+:mod:`tcc.library.running` prints the results as text; :mod:`tcc.outputs.runs` declares the JSON.
 """
 
 from __future__ import annotations
@@ -155,9 +155,9 @@ def command(
 
 
 def _settings(given: dict[str, Any], atoms: tuple[Atom, ...]) -> Settings:
-    """The settings among the options; the rest of `given` is for the compiler."""
+    """Take the settings of the run out of `given`; compiler options remain there."""
     chosen = options.taken(_RUNNING, given)
-    # Of a run the option is its own: a grammar is compiled without that limit.
+    # `--count-bits` limits the counts of this run; the grammar is compiled without a limit.
     bits, given["count_bits"] = given["count_bits"], None
     chosen["seed"] = chosen["seed"] or os.urandom(32)
     if chosen["delta"] is not None:

@@ -1,8 +1,8 @@
 """``tcc serve mcp``: serves an artifact's plans as MCP tools, for agents that plan before they act.
 
-Five tools over one artifact, none of which makes a call.  Arguments are external input: each is
-checked, and the result for a wrong one says so.  A search is bounded in time; the other tools are
-linear in their arguments.
+The server has five tools over one artifact; none calls a tool of the grammar.  Arguments are
+external input: each one is checked, and a wrong one gives an error result.  A search has a time
+limit.  The other tools are linear in their arguments.
 """
 
 from __future__ import annotations
@@ -136,15 +136,11 @@ _LISTED = 200
 
 
 class _Wrong(Exception):
-    """An invalid argument."""
+    """An argument is invalid; the text goes to the client."""
 
 
 class Planner:
-    """The tools over one artifact.
-
-    Args:
-        artifact: the artifact.
-    """
+    """The five tools over one artifact."""
 
     def __init__(self, artifact: Artifact) -> None:
         self._artifact = artifact
@@ -157,11 +153,11 @@ class Planner:
         }
 
     def tools(self) -> Sequence[Mapping[str, Any]]:
-        """The tools as listed."""
+        """Return the descriptions of the tools, for `tools/list`."""
         return TOOLS
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The result of a tool."""
+        """Call a tool and return its MCP result; wrong arguments give an error result."""
         known = next((one for one in TOOLS if one["name"] == tool), None)
         try:
             if known is None:
@@ -212,7 +208,7 @@ class Planner:
         calls = arguments.get("calls")
         if not isinstance(calls, list) or len(calls) > _MOST:
             raise _Wrong(f"calls: a list of at most {_MOST} calls")
-        # Nothing is called, so nothing is recorded, or counted across sessions.
+        # This gate only answers, so it records nothing and counts nothing across sessions.
         gate = Gate(self._artifact, given=arguments.get("given"), home=Home(recorded=False))
         for place, call in enumerate(calls):
             tool, given, observed = _call(call, place)

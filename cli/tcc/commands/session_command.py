@@ -1,6 +1,6 @@
-"""``tcc session``: shows the sessions of ledgers and stores, and settles what only their owner can.
+"""``tcc session``: lists, shows, resolves and ends the sessions of ledgers and stores.
 
-Text: docs/sessions.md.
+Documentation: docs/sessions.md.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def command() -> None:
 
 @contextmanager
 def _store_errors(store: Path) -> Iterator[None]:
-    """Context that reports an error of a store or of a session in it, and ends the command."""
+    """Context manager that reports errors of a store or its sessions, and ends the command."""
     try:
         yield
     except SettingsError as error:
@@ -196,7 +196,7 @@ _key_option = digest_option("--key", "key of the session, if PLACE is a ledger w
 
 @contextmanager
 def _place_errors(place: str) -> Iterator[None]:
-    """Context that reports an error of a place, and ends the command."""
+    """Context manager that reports errors of a ledger or a folder, and ends the command."""
     try:
         with _store_errors(Path(place)):
             yield
@@ -314,7 +314,7 @@ def _decide(
 
 
 def _object(given: str) -> dict[str, Any]:
-    """The observed values of --observed."""
+    """Parse the observed values of --observed, a JSON object."""
     found = answer_in(given)
     if not isinstance(found, dict):
         said = "an object of JSON without duplicate members"
@@ -385,7 +385,7 @@ def show(
         _print_document(told, found)
     else:
         _print(told, found)
-    # A session that goes on is no finding.
+    # An unfinished session is not an error.
     ctx.exit(CLEAN)
 
 
@@ -413,7 +413,10 @@ _NOTHING: tuple[object, ...] = (None, "", {})
 
 
 def _members(event: TranscriptEvent) -> dict[str, Any]:
-    """The JSON of an event: what it has; of a refusal also that it has no statement or reason."""
+    """Return the JSON object of an event without empty members.
+
+    A refusal always has `statement` and `because`, even if they are empty or None.
+    """
     found = event._asdict()
     members = {
         name: value for name, value in found.items() if value is not False and value not in _NOTHING
@@ -454,7 +457,7 @@ def _print(told: Transcript, found: SessionValidation) -> None:
 def _time(ms: int) -> str:
     try:
         return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
-    except (OverflowError, ValueError):  # the format has more times than the calendar
+    except (OverflowError, ValueError):  # a ledger may contain times beyond the year 9999
         return f"{ms} ms since 1970"
 
 
@@ -485,7 +488,7 @@ def _line(event: TranscriptEvent) -> str:
 
 
 def _reason(event: TranscriptEvent) -> str:
-    """Why a call was refused: the author's reason, then the statement."""
+    """Return why a call was refused: the author's reason, then the statement."""
     made = "; made all the same" if event.made else ""
     return f"{event.because} {event.text}".strip() + made
 

@@ -25,11 +25,11 @@ from tcc_runtime.ledger.outputs import write_whole
 
 
 class NotValid(signing.SigningError):
-    """What was to be signed is not valid.
+    """The file to sign is not valid: TCC858.
 
     Args:
-        what: what was found.
-        verdict: 1 invalid, 2 declined or incomplete.
+        what: the problem.
+        verdict: 1 for invalid, 2 for declined or incomplete; the exit code.
     """
 
     def __init__(self, what: str, verdict: int) -> None:
@@ -45,18 +45,19 @@ def statement_of(
     seed: bytes | None = None,
     session_key: bytes | None = None,
 ) -> signing.SignedStatement:
-    """The statement about a file: an artifact, or the ledger of a run or of a session.
+    """Verify an artifact, or the ledger of a run or a session, and return a statement about it.
 
     Args:
         path: the file.
-        artifact: the artifact of a ledger; None: the statement only says that the chain holds.
-        core: also check an artifact against its core.
-        seed: of a run whose ledger withholds it.
-        session_key: of a session's digests.
+        artifact: the artifact of a ledger.  With None the ledger is not validated, and the
+            statement only says that the hash chain is correct.
+        core: whether to check an artifact against its core too.
+        seed: the seed of a run whose ledger withholds it.
+        session_key: the key of a session's digests.
 
     Raises:
-        NotValid: TCC858, the file is not valid, or is none of these kinds.
-        tcc_runtime.errors.SettingsError: a seed for a session, or a key for a run.
+        NotValid: TCC858, the file is not valid, has several parts, or is no artifact or ledger.
+        tcc_runtime.errors.SettingsError: a seed is given for a session, or a key for a run.
         OSError: a file cannot be read.
     """
     with path.open("rb") as file:
@@ -108,7 +109,7 @@ def _of_artifact(path: Path, core: bool) -> signing.SignedStatement:
 
 
 def _named(data: bytes) -> dict[str, str]:
-    """Members that name a checked artifact."""
+    """Return the members of a predicate that identify a checked artifact."""
     file = read_artifact(data, digests=False)
     manifest = file.manifest
     return {
@@ -120,7 +121,7 @@ def _named(data: bytes) -> dict[str, str]:
 
 
 def _read_through(path: Path) -> tuple[signing.Digests, str]:
-    """The digests of a ledger's bytes, and the head of the chain of these bytes."""
+    """Read a ledger once; return the digests of its bytes and the last hash of its chain, hex."""
     hashing = signing.Hashing(LedgerInput(path))
     reader = LedgerReader(hashing)
     try:
@@ -212,7 +213,7 @@ def _show(statement: signing.SignedStatement, path: Path, keyid: str, as_json: b
 
 
 def said(statement: signing.SignedStatement) -> list[tuple[str, object]]:
-    """The content of a statement, for people: names and texts."""
+    """Return the content of a statement as names and texts, for people."""
     told = statement.predicate
     verdict = told.get("verdict") or "its chain holds; not validated"
     rows = [("says", f"{told['kind']}: {verdict}"), ("sha256", statement.digests.sha256)]

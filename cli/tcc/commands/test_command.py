@@ -89,7 +89,10 @@ def command(
 def _test(
     grammars: Sequence[Path], options_for: Callable[[Path], Options], shown: str, see: opening.See
 ) -> int:
-    """Compile each grammar and report; in every format except text one report at the end."""
+    """Compile and test each grammar, report, and return the exit code.
+
+    Text is printed for each grammar, every other format as one report at the end.
+    """
     results: list[GrammarTestJson] = []
     found: list[ReportedFinding] = []
     sources: dict[str, Source] = {}
@@ -117,10 +120,11 @@ def _test(
 
 
 def _tested(path: Path, compiled: Compiled) -> tuple[Compiled, int]:
-    """A compiled grammar with the reasons of failed examples, and with failed recorded sessions.
+    """Add the reasons of failed examples, and test the recorded sessions of a grammar.
 
     Returns:
-        the grammar, without its artifact if a session does not hold; how many sessions there are.
+        the compiled grammar, without its artifact if a recorded session fails; and the number of
+        recorded sessions.
     """
     if compiled.unmet:
         from tcc.library.plan_questions import with_reasons
@@ -157,7 +161,7 @@ def _say(path: Path, compiled: Compiled, sessions: int) -> None:
 
 
 def _verdict(compiled: Compiled, sessions: int) -> str:
-    """How many tests hold, and how many of them are not decided."""
+    """Return how many tests hold, and how many are undecided, for people."""
     whole = zip((compiled.examples, compiled.expectations), compiled.undecided, strict=True)
     examples, expectations = (every - undecided for every, undecided in whole)
     text = f"{_counted(examples, 'example')} and {_counted(expectations, 'expectation')} hold"
@@ -194,7 +198,7 @@ def _test_mutants(
     question_seconds: float,
     budget: float,
 ) -> int:
-    """Test each grammar, then the mutants of those whose tests hold."""
+    """Test each grammar; if its tests hold, test its mutants too.  Return the exit code."""
     from tcc.files import read_given
     from tcc.library.mutation import judge
     from tcc.library.recorded import read_recorded

@@ -153,11 +153,13 @@ def _privacy(stated: Mapping[str, Any]) -> str:
 
 @contextmanager
 def _nodes_file(path: Path | None, inputs: list[Path | None]) -> Iterator[_Tell | None]:
-    """Writes diagnostics of nodes to a file, one JSON object per line; replaces an existing file.
+    """Yield a function that writes diagnostics of nodes to a file; yield None without a path.
+
+    Each node is a JSON object on its own line.  An existing file is replaced.
 
     Raises:
-        click.BadParameter: it is one of the files that are read, or no regular file.
-        OSError: it cannot be written.
+        click.BadParameter: the file is an input, or is not a regular file.
+        OSError: the file cannot be written.
     """
     if path is None:
         yield None

@@ -56,7 +56,7 @@ def _show(verified: VerifiedStatement, keyid: str | None, file: Path | None, sho
             findings=[as_object(one) for one in verified.found],
             keyid=keyid,
             file=None if file is None else str(file),
-            # A statement may say VALID of its file: it is shown only if it is about this one.
+            # An invalid statement may itself say VALID, so it is shown only if it holds.
             statement=None if verified.found or statement is None else document(statement),
         )
         screen.print_output(output)
