@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tcc_certs.errors import Code, Rejected
+from tcc_certs.errors import Code, Rejected, require
 from tcc_certs.formats.artifact import (
     CYCLIC,
     GATE,
@@ -114,7 +114,11 @@ def is_proof(data: bytes | memoryview) -> bool:
 
 
 def report_proof(
-    data: bytes, artifact: bytes | memoryview, implies: bytes | memoryview | None = None
+    data: bytes,
+    artifact: bytes | memoryview,
+    implies: bytes | memoryview | None = None,
+    *,
+    pin: str | None = None,
 ) -> CheckReport:
     """The verdict on a proof about the core of an artifact; never an exception.
 
@@ -123,6 +127,7 @@ def report_proof(
             proof uses its automaton.
         implies: another artifact, the whole file.  The proof has to show that every session of
             the first core is a session of this one's core.
+        pin: the digest that the first artifact must have, hex.
     """
     from tcc_certs.proof.check import check_proof
     from tcc_certs.proof.implication import check_implication
@@ -133,7 +138,7 @@ def report_proof(
         return Plan(whole.core, whole.automaton, whole.core_calls, whole.omitted)
 
     try:
-        core = _core_in(artifact)
+        core = _core_in(artifact, pin)
         other = None if implies is None else _core_in(implies)
         if other is None:
             checked = check_proof(data, core, plan)
@@ -162,13 +167,17 @@ def report_proof(
     return CheckReport(verdict=VALID, lines=tuple(lines), checked=counted, digest=core_digest(core))
 
 
-def _core_in(artifact: bytes | memoryview) -> Core:
-    """The core inside an artifact, the whole file; its certificates are not checked.
+def _core_in(artifact: bytes | memoryview, pin: str | None = None) -> Core:
+    """Return the core of an artifact, the whole file; its other certificates are not checked.
 
     Raises:
-        Rejected: the file is no artifact, or its core is not well formed.
+        Rejected: the file is no artifact, has another digest than `pin`, or has a core that is not
+            well formed.
     """
-    return read_core(bytes(read_artifact(artifact).columns["core"].data))
+    file = read_artifact(artifact)
+    if pin is not None:
+        require(pin, file.digest.hex(), Code.PIN, "artifact digest")
+    return read_core(bytes(file.columns["core"].data))
 
 
 def _compare(checked: CheckedArtifact) -> CoreReport:

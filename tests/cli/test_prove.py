@@ -82,6 +82,22 @@ def test_a_proof_about_another_policy_does_not_show_that_it_allows_every_session
     assert tcc("check", artifact, "--implies", artifact).code == 2
 
 
+def test_options_about_an_artifact_are_not_ignored_for_a_proof(tcc: Tcc, shop: Path) -> None:
+    proof, artifact = shop.with_suffix(".proof"), shop.with_suffix(".tcca")
+    assert tcc("compile", shop, "-o", artifact).code == 0
+    assert tcc("prove", artifact, "before refund require find(same order)", "-o", proof).code == 0
+    about = ("check", proof, "--artifact", artifact)
+    digest = library.load(artifact).digest.hex()
+    assert tcc(*about, "--pin", digest).code == 0
+    other = tcc(*about, "--pin", "0" * 64)
+    assert other.code == 1 and other.out.startswith("INVALID: P101 ")
+    for option in ("--core", "--exact", "--locked", "--kernel=fast"):
+        refused = tcc(*about, option)
+        assert refused.code == 2 and "not for a proof" in refused.err
+    assert kernel([str(one) for one in (*about, "--core")]) == 2
+    assert kernel([str(one) for one in (*about, "--pin", "0" * 64)]) == 1
+
+
 def test_sessions_that_can_be_finished_have_a_proof(tcc: Tcc, shop: Path) -> None:
     bound = shop.with_name("bound.tcg")
     bound.write_text(TEXT + "finally require over\n")

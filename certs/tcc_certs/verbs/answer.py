@@ -34,6 +34,17 @@ def regular(path: Path) -> Path:
     return path
 
 
+def misused(options: Sequence[str], kind: str) -> VerbResult:
+    """Decline options that do not apply to a file.
+
+    Args:
+        options: as messages name them.
+        kind: what the file is, such as "a proof".
+    """
+    line = f"DECLINED: {', '.join(options)} cannot be used: this is {kind}"
+    return VerbResult(exit_code=2, lines=[line], document={"verdict": "DECLINED", "summary": line})
+
+
 def show(answer: VerbResult, *, as_json: bool) -> None:
     """Print an answer: its lines, each on one line whatever is in it, or its document.
 

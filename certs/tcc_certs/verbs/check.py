@@ -13,7 +13,7 @@ from pathlib import Path
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.listing import enforced_json, statements_json
 from tcc_certs.report import VERDICTS, CheckReport, check_artifact, report_proof
-from tcc_certs.verbs.answer import VerbResult, regular
+from tcc_certs.verbs.answer import VerbResult, misused, regular
 
 VERB = "check"
 
@@ -42,8 +42,13 @@ def run(options: Namespace) -> VerbResult:
     """
     data = regular(options.checked).read_bytes()
     if options.artifact is not None:
+        if options.core or options.exact:
+            return misused(["--core or --exact"], "a proof")
         other = options.implies and regular(options.implies).read_bytes()
-        report = report_proof(data, regular(options.artifact).read_bytes(), other)
+        about = regular(options.artifact).read_bytes()
+        report = report_proof(data, about, other, pin=options.pin)
+    elif options.implies is not None:
+        return misused(["--implies"], "an artifact")
     else:
         report = check_artifact(data, core=options.core, pin=options.pin, exact=options.exact)
     return VerbResult(

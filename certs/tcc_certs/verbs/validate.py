@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.limits import MAX_LINE_BYTES
-from tcc_certs.verbs.answer import VerbResult, regular
+from tcc_certs.verbs.answer import VerbResult, misused, regular
 
 if TYPE_CHECKING:
     from tcc_certs.replay import Finding, Validation
@@ -105,9 +105,9 @@ def run(arguments: Namespace) -> VerbResult:
     stray = [name for name in (_OF_RUNS if session else _OF_SESSIONS) if getattr(arguments, name)]
     if stray:
         options = [f"--{name.replace('_', '-')}" for name in stray]
-        return _misused(options, "a session" if session else "a run")
+        return misused(options, f"the ledger of a {'session' if session else 'run'}")
     if (arguments.more or len(arguments.artifact) > 1) and not session:
-        return _misused(["more files or artifacts"], "a run")
+        return misused(["more files or artifacts"], "the ledger of a run")
     if session:
         from tcc_certs.verbs.session import run as run_session
 
@@ -146,11 +146,6 @@ def document(found: Validation) -> dict[str, Json]:
         "ledger_head": found.head,
         "summary": found.summary,
     }
-
-
-def _misused(names: Sequence[str], kind: str) -> VerbResult:
-    line = f"DECLINED: this is the ledger of {kind}, which has no use for {', '.join(names)}"
-    return VerbResult(exit_code=2, lines=[line], document={"verdict": "DECLINED", "summary": line})
 
 
 def finding_documents(findings: Sequence[Finding]) -> list[Json]:

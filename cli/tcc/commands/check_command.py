@@ -103,8 +103,14 @@ def command(
     GRAMMAR --implies OTHER`.
     """
     shown = options.chosen(output_format, as_json)
+    pinned = None if pin is None else pin.hex()
     if about is not None:
-        _check_proof(ctx, artifacts, about, implies, shown)
+        given = {"--core": core, "--source": source, "--exact": exact, "--locked": locked}
+        given["--kernel"] = kernel != "pure"
+        stray = [name for name, value in given.items() if value]
+        if stray:
+            raise click.UsageError(f"{', '.join(stray)}: not for a proof", ctx)
+        _check_proof(ctx, artifacts, about, implies, pinned, shown)
     if implies is not None:
         raise click.UsageError("--implies needs --artifact, and a proof", ctx)
     for path in artifacts:
@@ -115,7 +121,6 @@ def command(
         raise click.UsageError("Missing argument 'ARTIFACT...'.", ctx)
     if (source or pin) and len(artifacts) != 1:
         raise click.UsageError("--source and --pin are for one artifact", ctx)
-    pinned = None if pin is None else pin.hex()
     examine = partial(check, core=core, source=source, pin=pinned, exact=exact, kernel=kernel)
     try:
         if locked or len(artifacts) > 1:
@@ -138,7 +143,12 @@ def command(
 
 
 def _check_proof(
-    ctx: click.Context, proofs: Sequence[Path], about: Path, implies: Path | None, shown: str
+    ctx: click.Context,
+    proofs: Sequence[Path],
+    about: Path,
+    implies: Path | None,
+    pin: str | None,
+    shown: str,
 ) -> NoReturn:
     """Check a proof about an artifact; compile grammars given in place of artifacts."""
     from tcc.library import artifact_bytes
@@ -152,7 +162,7 @@ def _check_proof(
         if path is not None
     ]
     try:
-        report = report_proof(proofs[0].read_bytes(), child, *parents)
+        report = report_proof(proofs[0].read_bytes(), child, *parents, pin=pin)
     except OSError as error:
         raise click.ClickException(f"cannot read {proofs[0]}: {error.strerror or error}") from None
     _show(report, proofs[0], shown)
