@@ -45,12 +45,12 @@ class Stop(StrEnum):
 
     @property
     def certifies(self) -> bool:
-        """Whether no plan outside can be better."""
+        """True if no plan outside can be better."""
         return self is Stop.BOUND or self is Stop.EXHAUSTED
 
 
 def is_late(seconds: float, most: int | None) -> bool:
-    """Whether the time is up, `seconds` after the run began; `most` is in milliseconds."""
+    """Return whether the time is up, `seconds` after the run began; `most` is in milliseconds."""
     return most is not None and seconds * 1000 >= most
 
 

@@ -97,7 +97,7 @@ class Interrupts:
 
     @property
     def unheld(self) -> bool:
-        """Whether Ctrl-C, if pressed, was pressed before it was held back."""
+        """True if Ctrl-C, if pressed, was pressed before it was held back."""
         return not self._asked and _is_ours()
 
     def _note(self, _signal: int, _frame: FrameType | None) -> None:

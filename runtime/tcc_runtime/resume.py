@@ -248,7 +248,7 @@ class Replaying(Recorder):
 
     @property
     def replaying(self) -> bool:
-        """Whether lines of the prefix are left."""
+        """True if lines of the prefix are left."""
         return self._kept < self._prefix.records
 
     def drawing(self, account: Account) -> drawing.Drawing:

@@ -135,7 +135,7 @@ class Worker:
 
     @property
     def ended(self) -> bool:
-        """Whether the process is gone."""
+        """True if the process is gone."""
         return self._process.poll() is not None
 
     def ask(self, task: Callable[[], Any]) -> Any:

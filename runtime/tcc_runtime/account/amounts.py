@@ -59,14 +59,14 @@ class Remainder(NamedTuple):
     epsilon: int | None = None
 
     def holds(self, amounts: AccountAmounts) -> bool:
-        """Whether `amounts` are left."""
+        """Return whether `amounts` are left."""
         return all(
             left is None or amount <= left for left, amount in zip(self, amounts, strict=True)
         )
 
     @property
     def overdrawn(self) -> bool:
-        """Whether a cap is exceeded."""
+        """True if a cap is exceeded."""
         return any(left is not None and left < 0 for left in self)
 
     def capped(self) -> Iterator[tuple[str, int]]:

@@ -452,7 +452,7 @@ class Across:
         return tuple(found)
 
     def counts_with(self, other: Across) -> bool:
-        """Whether both count something under one name in one account."""
+        """Return whether both count something under one name in one account."""
         names = {limit.name for limit in self._limits.values()}
         both = any(limit.name in names for limit in other._limits.values())
         return both and self._account == other._account != ""

@@ -193,7 +193,9 @@ class _Trials:
         return tuple([s for s in self._statements if s in chosen])
 
     def _possible_alone(self, statement: WrittenStatement) -> bool:
-        """Whether the restriction alone allows the word; a strict tool alone forbids nothing."""
+        """Return whether the restriction alone allows the word; a strict tool alone forbids
+        nothing.
+        """
         if statement.kind == "strict":
             return True
         if self._left <= 0:
@@ -205,7 +207,7 @@ class _Trials:
         return self._tried({one.part for one in self._statements if one not in omitted})
 
     def _tried(self, kept: Collection[Part]) -> bool:
-        """Whether these restrictions allow the word; False, and not sure, past the bound."""
+        """Return whether these restrictions allow the word; False, and not sure, past the bound."""
         core, parts = restricted(self._core, kept)
         budget = _Spent(_STEPS + 4 * len(core.calls) * (len(parts) + len(core.patterns) + 1))
         try:
@@ -244,7 +246,7 @@ def lets_through(
     *,
     ends: bool,
 ) -> bool:
-    """Whether a plan of `core` is `word` (`ends`), or begins with it.
+    """Return whether a plan of `core` is `word` (`ends`), or begins with it.
 
     Args:
         parts: of the statements that plans satisfy.
@@ -274,7 +276,7 @@ class Walk:
         self._alive: dict[int, bool] = {}
 
     def lets_through(self, word: Sequence[int], *, ends: bool) -> bool:
-        """Whether a plan is the word (`ends`), or begins with it.
+        """Return whether a plan is the word (`ends`), or begins with it.
 
         Raises:
             Rejected: D201 it takes too much work to decide.
@@ -295,7 +297,9 @@ class Walk:
         return self._is_strict or self._is_alive(at)
 
     def _is_alive(self, first: int) -> bool:
-        """Whether a plan ends after a residual; breadth first, as there may be infinitely many."""
+        """Return whether a plan ends after a residual; breadth first, as there may be infinitely
+        many.
+        """
         seen, todo = {first}, deque([first])
         alive = self._alive
         while todo:

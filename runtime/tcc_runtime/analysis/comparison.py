@@ -113,7 +113,8 @@ class Comparison:
         return replace(self, verdict=verdict, sessions=sessions)
 
     def breaks(self, sense: Literal["wider", "narrower"] = "wider") -> bool:
-        """Whether the new artifact may allow calls that the old one refuses; or the reverse.
+        """Return whether the new artifact may allow calls that the old one refuses; or the
+        reverse.
 
         Any change of what a gate carries breaks, whatever its sense.  The senses of statements and
         fields count only if the sessions have no verdict.

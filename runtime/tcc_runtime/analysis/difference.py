@@ -73,7 +73,7 @@ class _Product:
             self._sum()
 
     def _in_arrays(self, most: int) -> bool:
-        """Whether arrays gave the results of :meth:`_find` and :meth:`_sum`."""
+        """Return whether arrays gave the results of :meth:`_find` and :meth:`_sum`."""
         one, other = self._one, self._other
         if not (isinstance(one, Stored) and isinstance(other, Stored)):
             return False

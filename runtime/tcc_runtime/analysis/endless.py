@@ -92,7 +92,7 @@ class Endless:
         return tuple(after)
 
     def accepts(self, q: int) -> bool:
-        """Whether a plan may stop in a state."""
+        """Return whether a plan may stop in a state."""
         return self.artifact.accepts(self._keys[q][0])
 
     def fewest(self, q: int) -> int:

@@ -143,7 +143,7 @@ class _Stated:
         return None
 
     def is_shown(self, text: str) -> bool:
-        """Whether plans show what a statement does."""
+        """Return whether plans show what a statement does."""
         return self._places[text] == "automaton"
 
     def kind(self, text: str) -> str:
@@ -398,7 +398,7 @@ def _sense(old: Given | None, new: Given | None) -> Sense:
 
 
 def _is_less(one: Field, other: Field) -> bool:
-    """Whether each value of `one`, absent too, is surely a value of `other`."""
+    """Return whether each value of `one`, absent too, is surely a value of `other`."""
     if one.type is None or other.type is None:
         return one == other
     same_place = one.steps == other.steps and one.optional <= other.optional
@@ -406,7 +406,7 @@ def _is_less(one: Field, other: Field) -> bool:
 
 
 def is_within(one: FieldType, other: FieldType) -> bool:
-    """Whether each value of `one` is surely a value of `other` that means the same."""
+    """Return whether each value of `one` is surely a value of `other` that means the same."""
     if one == other:
         return True
     match one, other:

@@ -48,7 +48,7 @@ class PlanGraph(Protocol):
         """The edges of a state as (call, target), in call order, at most one for each call."""
 
     def accepts(self, q: int) -> bool:
-        """Whether a plan may stop in `q`."""
+        """Return whether a plan may stop in `q`."""
 
     def plans(self, q: int) -> int:
         """The number of plans below."""
@@ -140,7 +140,7 @@ class Unfolded:
         return self._rows[q]
 
     def accepts(self, q: int) -> bool:
-        """Whether a plan may stop in `q`."""
+        """Return whether a plan may stop in `q`."""
         return self._accept[q]
 
     def plans(self, q: int) -> int:

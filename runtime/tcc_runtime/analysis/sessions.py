@@ -132,7 +132,7 @@ class _Direction:
 
     @property
     def holds(self) -> bool:
-        """Whether the other side surely allows every session."""
+        """True if the other side surely allows every session."""
         return self.shown is None and not self.open
 
 
@@ -311,7 +311,9 @@ class _Asking:
         return None
 
     def _is_held(self, text: str) -> bool:
-        """Whether the automaton of the other side holds a statement, and plans do not show it."""
+        """Return whether the automaton of the other side holds a statement, and plans do not show
+        it.
+        """
         if self.plans is None or self.plans.plans:
             return False
         parts = parts_of(self.other.artifact.core)
@@ -482,8 +484,9 @@ def _pinned(tool: Tool, rule: Rule) -> Iterator[tuple[Node, ...]]:
 
 
 def covers(held: Rule, asked: Rule) -> bool:
-    """Whether a statement surely allows no more than another one: it is equal, or has a bound that
-    is not larger."""
+    """Return whether a statement surely allows no more than another one: it is equal, or has a
+    bound that is not larger.
+    """
     if held == asked:
         return True
     if held.kind != asked.kind:
@@ -511,7 +514,7 @@ def idle_tools(artifact: Artifact) -> list[str]:
 
 
 def _is_free(core: Core) -> bool:
-    """Whether the automaton of a core refuses no call that the statements allow."""
+    """Return whether the automaton of a core refuses no call that the statements allow."""
     if not is_any(core):
         return False
     policy: Policy = policy_of(core)
@@ -527,7 +530,7 @@ _PLANS = "plan", "rules", "patterns", "calls", "start", "goals"
 
 
 def _same_automaton(core: Core, other: Core) -> bool:
-    """Whether two cores surely have one automaton: all that it is made of is equal."""
+    """Return whether two cores surely have one automaton: all that it is made of is equal."""
     members = (*_PLANS, "tools", "lets", "statements")
     return all(getattr(core, name) == getattr(other, name) for name in members)
 

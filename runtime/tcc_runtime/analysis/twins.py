@@ -181,7 +181,7 @@ class _Walks:
 
 
 def _allows(gate: Gate, call: SessionCall) -> bool:
-    """Whether a gate allows a call, perhaps after an approval."""
+    """Return whether a gate allows a call, perhaps after an approval."""
     found = gate.check(call.tool, call.arguments)
     return found.allowed or found.code == Code.PENDING.value
 

@@ -35,7 +35,7 @@ class Cut:
 
     @property
     def fits(self) -> bool:
-        """Whether a run takes it on."""
+        """True if a run takes it on."""
         return self.steps <= self.allowed
 
 

@@ -97,7 +97,7 @@ class Artifact:
 
     @property
     def is_wide(self) -> bool:
-        """Whether arrays over all states pay off: many states, many of each rank, verified."""
+        """True if arrays over all states pay off: many states, many of each rank, verified."""
         return (
             self.verified
             and not self.nondeterministic
@@ -185,7 +185,7 @@ class Artifact:
         return [(call, tuple(sorted(found[call]))) for call in sorted(found)]
 
     def accepts(self, q: int) -> bool:
-        """Whether a plan may stop in `q`."""
+        """Return whether a plan may stop in `q`."""
         return self.automaton.accept[q] != 0
 
     def rank(self, q: int) -> int:
@@ -255,7 +255,7 @@ class Artifact:
 
     @property
     def cyclic(self) -> bool:
-        """Whether the automaton has cycles, so that plans have no bound and no state a count."""
+        """True if the automaton has cycles, so that plans have no bound and no state a count."""
         return self.manifest.cyclic
 
     def require_bounded(self) -> None:
@@ -270,7 +270,7 @@ class Artifact:
 
     @property
     def nondeterministic(self) -> bool:
-        """Whether a call may lead to several states."""
+        """True if a call may lead to several states."""
         return self.manifest.nondeterministic
 
     @property
@@ -304,7 +304,7 @@ class Artifact:
 
     @cached_property
     def fixed_costs(self) -> bool:
-        """Whether every call has one cost, not a range."""
+        """True if every call has one cost, not a range."""
         return self.cost_low == self.cost_high
 
     @cached_property

@@ -131,7 +131,7 @@ class Costed(Protocol):
         """The edges of a state as (call, target), in call order."""
 
     def accepts(self, q: int) -> bool:
-        """Whether a plan may stop in a state."""
+        """Return whether a plan may stop in a state."""
 
     def cost_to_go(self, q: int) -> int:
         """The least cost of a plan below a state."""
@@ -314,7 +314,7 @@ def walk(artifact: Artifact, calls: Sequence[str]) -> PlanWalk:
 
 
 def contains(artifact: Artifact, calls: Sequence[str]) -> bool:
-    """Whether `calls` is a plan."""
+    """Return whether `calls` is a plan."""
     return walk(artifact, calls).allowed
 
 

@@ -29,7 +29,7 @@ class RemoteTools(Protocol):
     """Tools of MCP servers."""
 
     def has(self, server: str) -> bool:
-        """Whether a server has that name."""
+        """Return whether a server has that name."""
         ...
 
     def call(

@@ -119,7 +119,7 @@ def _raised(outcome: Outcome, error: BaseException) -> CallResult:
 
 
 def _is_cancelled() -> bool:
-    """Whether this task is being cancelled; a tool may raise the same error."""
+    """Return whether this task is being cancelled; a tool may raise the same error."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -205,7 +205,7 @@ class ExecutionServers:
         await self._stack.aclose()
 
     def has(self, server: str) -> bool:
-        """Whether a server has that name."""
+        """Return whether a server has that name."""
         return server in self._clients
 
     async def call(
@@ -385,7 +385,7 @@ class Execution:
 
     @property
     def finished(self) -> bool:
-        """Whether a plan was completed and the session ended."""
+        """True if a plan was completed and the session ended."""
         return self.stop == "finished"
 
 

@@ -84,7 +84,7 @@ def _race_count(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
 
 
 def holds(file: ArtifactFile, table: CallTable) -> bool:
-    """Whether C1 to C6 are shown to hold in every state; False says nothing.
+    """Return whether C1 to C6 are shown to hold in every state; False says nothing.
 
     Args:
         file: digests of the columns checked.
@@ -236,7 +236,7 @@ def _by_digits(digits: counts.DigitColumns | None, rank: Array) -> Equation | No
 
 
 def answered(file: ArtifactFile, answers: StrictGroups, core_calls: Sequence[int]) -> bool:
-    """Whether C9 is shown to hold in every state.
+    """Return whether C9 is shown to hold in every state.
 
     Args:
         file: C1 to C6 hold of it, and it is deterministic.

@@ -1,4 +1,4 @@
-"""The gate: an agent's calls, one at a time, each held to the grammar before it is made.
+"""The gate: decides each call of an agent by the grammar before the call is made.
 
-Text: docs/gate.md; what it writes: docs/spec/session.md.
+Text: docs/gate.md; its ledgers: docs/spec/session.md.
 """

@@ -1,8 +1,8 @@
 """Admission of a call: whether it may be made, and how it begins.
 
-The order of the questions is that of docs/spec/session.md, section 8: the tool, its arguments, the
-statements, the plan; then the model that makes it.  A call that is admitted has its record written
-before its session goes on.
+The checks are made in the order of docs/spec/session.md, section 8: the tool, its arguments, the
+statements, the plan.  Then comes the model that makes the call.  The gate writes the record of an
+admitted call before the session changes.
 Text: docs/gate.md; docs/spec/session.md, sections 3 to 8.
 """
 
@@ -50,10 +50,10 @@ class Permitted(Struct, frozen=True, gc=False):
     """A call that may be made.
 
     Attributes:
-        offer: of its text.
-        call: as the definition knows it.
-        opened: the entries of its open arguments.
-        approvals: the ids of the approvals that let it through.
+        offer: the tool and the listed arguments of the call, as the automaton knows them.
+        call: the call as statements see it, with the states of all arguments.
+        opened: the ledger entries of its open arguments, by name.
+        approvals: the ids of the approvals that the call uses.
     """
 
     offer: Offer
@@ -63,14 +63,15 @@ class Permitted(Struct, frozen=True, gc=False):
 
 
 class Held(Struct, frozen=True, gc=False):
-    """A call that nothing refuses, and that a person has to decide about.
+    """A call that nothing refuses, but that a person has to approve.
 
     Attributes:
-        offer, call: as of :class:`Permitted`.
-        asked: the call as questions name it.
-        opened: the entries of its open arguments for a question.
+        offer, call: see :class:`Permitted`.
+        asked: the text of the call and the digests of its open arguments: equal calls share a
+            question.
+        opened: the entries of its open arguments for the `ask` record, by name.
         statement: the number of the `ask` statement.
-        question: the open question; None: a person is asked now.
+        question: the open question about the call; None: no question is open, so the gate asks.
     """
 
     offer: Offer
@@ -84,10 +85,12 @@ class Held(Struct, frozen=True, gc=False):
 def decide(
     follower: Follower, tool: object, arguments: object, clock: Callable[[], int]
 ) -> Permitted | Held | Decision:
-    """The call if it is allowed, or if a person has to decide about it; else the refusal.
+    """Decide a call: return it if it is allowed or needs a person, else return the refusal.
+
+    The function records nothing, and does not look at the account.
 
     Args:
-        clock: UTC ms.
+        clock: returns UTC milliseconds since 1970.
     """
     session = follower.session
     policy = session.policy
@@ -135,10 +138,14 @@ def decide(
 def _asked(
     follower: Follower, asks: Sequence[int], call: Call, offer: Offer, opened: Mapping[str, Json]
 ) -> Permitted | Held | Decision:
-    """What persons have decided about a call that nothing else refuses.
+    """Decide a call that only `ask` statements refuse, by the verdicts of persons.
+
+    Returns:
+        A `Decision` with R209 if a person denied it; `Held` if a question is open or has to be
+        asked; `Permitted` if each statement has an approval.
 
     Args:
-        asks: the `ask` statements that apply.
+        asks: the numbers of the `ask` statements that apply.
     """
     session = follower.session
     policy, at_ms = session.policy, call.at_ms
@@ -163,7 +170,7 @@ def _asked(
 
 
 def pending_decision(session: Session, found: Held) -> Decision:
-    """The decision on a call that a person has to decide about."""
+    """Return the decision R211 on a call that a person has to approve."""
     text = session.policy.texts[found.statement]
     because = [statement_reason(session.policy, found.statement)]
     return decision(
@@ -175,10 +182,10 @@ def pending_decision(session: Session, found: Held) -> Decision:
 def _refused(
     session: Session, call: Call, asked: Asked, refusals: Sequence[Refusal]
 ) -> Decision | None:
-    """The refusal of a call by statements, the plan, or the positions; None: there is none.
+    """Return the refusal of a call by a statement, the plan or the positions, or None.
 
     Args:
-        refusals: the statements that refuse it; `ask` statements are left aside.
+        refusals: the statements that refuse the call.  Those of `ask` statements are ignored.
     """
     offer = asked.offer
     course, policy, at_ms = session.course, session.policy, call.at_ms
@@ -205,7 +212,10 @@ def _refused(
 
 
 def is_call(follower: Follower, seq: int, tool: object, arguments: object) -> bool:
-    """Whether a call of the session has these arguments: by its text and by its digests."""
+    """Return whether the recorded call `seq` has this tool and these arguments.
+
+    Listed arguments are compared by value, and open arguments by the digests in the ledger.
+    """
     session = follower.session
     table = session.policy.tables.named(tool)
     made = session.made.get(seq)
@@ -234,17 +244,18 @@ def _digests(opened: Mapping[str, Json]) -> dict[str, object]:
 
 
 def admitted(access: Access, permit: Permit, *, sync: bool) -> tuple[Permitted, str | None]:
-    """A call that may begin now, and the reference of the caller's id.
+    """Return the call of a permit if it may begin now, and the digest of the caller's id (or None).
 
-    Only refusals and questions are recorded.
+    Records refusals and questions, but not the call.
 
     Args:
-        sync: whether to wait until the disk has a question.
+        sync: whether to wait until a new question is on the disk.
 
     Raises:
-        Refused: it is not allowed; AlreadyDone: the session has the id.
-        Pending: a person has to decide about it.
-        NotYet: it has to wait for an outcome of a call that is under way.
+        Refused: the call is not allowed.
+        AlreadyDone: the session has a call with this id.
+        Pending: a person has to decide about the call.
+        NotYet: the decision depends on the outcome of a call under way.
     """
     tool, session = permit.tool, access.session
     reference = None if permit.ref is None else _reference(access, tool, permit.ref)
@@ -265,12 +276,14 @@ def admitted(access: Access, permit: Permit, *, sync: bool) -> tuple[Permitted, 
 
 
 def _ask(access: Access, found: Held, tool: str, *, sync: bool) -> Decision:
-    """Ask a person about a call, unless its question is open; or return the refusal.
+    """Ask a person about a call, unless its question is open; or return a refusal.
+
+    In a shadow session the refusal is R211, because nobody is asked there.
 
     Raises:
         Pending: a person has to decide.
-        NotYet: an outcome of a call under way may show that no person has to.
-        Refused: R202, R306, R309.
+        NotYet: the outcome of a call under way may make the question unnecessary.
+        Refused: R306: the question cannot be written.
     """
     session = access.session
     refused = no_room_for(access, found)
@@ -301,9 +314,9 @@ def _ask(access: Access, found: Held, tool: str, *, sync: bool) -> Decision:
 
 
 def no_room_for(access: Access, found: Permitted | Held) -> Decision | None:
-    """The refusal of a call by a limit across sessions; None: it has room.
+    """Return the refusal of a call by a limit across sessions; None: the limits have room.
 
-    The account does not count the call.
+    Only looks: the account does not count the call.  R306 if the account cannot be read.
     """
     if access.across is None:
         return None
@@ -317,13 +330,14 @@ def no_room_for(access: Access, found: Permitted | Held) -> Decision | None:
 
 
 def counted(access: Access, found: Permitted, known: Counting | None = None) -> Counting | None:
-    """A call that is allowed, counted across sessions; None: it draws nothing.
+    """Count an allowed call in the account; None: no limit across sessions counts the call.
 
     Args:
-        known: what was counted for it already; if its draws are others, that is given back.
+        known: an earlier count of this call.  It is returned if the draws are the same; otherwise
+            it is taken back first.
 
     Raises:
-        Refused: R306 the account cannot be asked.
+        Refused: R306: the account cannot be used.
     """
     session, across = access.session, access.across
     if across is None:
@@ -343,10 +357,11 @@ def counted(access: Access, found: Permitted, known: Counting | None = None) -> 
 
 
 def _has_room(access: Access, counting: Counting, found: Permitted, tool: str) -> None:
-    """Whether the limits across sessions have room for a call.
+    """Require that the limits across sessions had room for a counted call.
 
     Raises:
-        Refused: R202 one has none; NotYet: a call under way may give some back.
+        Refused: R202: a limit has no room.
+        NotYet: a limit has no room, but a call under way may give some back.
     """
     draw, session = counting.found, access.session
     if not isinstance(draw, AcrossDraw):
@@ -359,12 +374,14 @@ def _has_room(access: Access, counting: Counting, found: Permitted, tool: str) -
 
 
 def _may_get_room(session: Session) -> bool:
-    """Whether a call under way has drawn on an account, and may give it back."""
+    """Return whether a call under way counts in the account, so that its failure would give room
+    back.
+    """
     return any(session.made.of(seq).drawn is not None for seq in session.under_way)
 
 
 def no_room(session: Session, limit: int, found: Permitted | Held) -> Decision:
-    """The refusal of a call for which a limit across sessions has no room.
+    """Return the refusal R202 of a call for which a limit across sessions has no room.
 
     Args:
         limit: the number of the statement.
@@ -388,17 +405,20 @@ def admit(
     counting: Counting | None = None,
     above: Above | None = None,
 ) -> None:
-    """The call of a permit begins, in a turn.
+    """Decide the call of a permit, record it and begin it.  The caller has the turn.
 
     Args:
+        sync: whether to wait until the record is on the disk.
         above: the parent's side of the call, whose budget chooses the model.
-        counting: what was counted for it across sessions; None: that is still to be done.
+        counting: the count of the call in the account, if the caller has made it; None: count it
+            here.
 
     Raises:
-        Refused: it is not allowed; AlreadyDone: the session has the id.
-        Pending: a person has to decide about it.
-        NotYet: it has to wait for an outcome of a call that is under way.
-        BindingError: what is called is not told the model that makes it, or has none to be told.
+        Refused: the call is not allowed.
+        AlreadyDone: the session has a call with this id.
+        Pending: a person has to decide about the call.
+        NotYet: the decision depends on the outcome of a call under way.
+        BindingError: a model makes the call but the caller takes no model, or the reverse.
         Rejected: K101, K103, K104, K106 of the account.
     """
     tool, follower, session = permit.tool, access.follower, access.session
@@ -424,7 +444,7 @@ def admit(
             execute, model = executions.fields(execution), execution.choice.model.name
     key = follower.writer.call_key(seq)
     if counting is not None:
-        counting.recorded = True  # from here on: what the disk has is not known
+        counting.recorded = True  # the record may be on the disk from here on
     trouble = access.put(
         lambda: follower.writer.call(
             seq,
@@ -463,14 +483,19 @@ def admit(
     if reference is not None:
         follower.refs[reference] = seq
     ticket.begin(seq)
-    access.pending.add(ticket)  # first: who leaves the turn finds it
+    # added before the turn is passed on, so that the thread that passes it finds the ticket
+    access.pending.add(ticket)
     access.followed()
     ticket.began = access.clock()
     permit.admitted(seq, key, ticket, model)
 
 
 def _require_bound(access: Access, tool: str, takes_model: bool) -> None:
-    """A model that the ledger names is one that whoever makes the call was told."""
+    """Require that the caller takes a model exactly if a model makes the calls of the tool.
+
+    Raises:
+        BindingError: otherwise.
+    """
     table, executions = access.policy.tables.named(tool), access.follower.executions
     if table is None:
         return
@@ -483,7 +508,7 @@ def _require_bound(access: Access, tool: str, takes_model: bool) -> None:
 
 
 def _waits(access: Access, found: Permitted) -> bool:
-    """Whether a call that is allowed may not begin beside those that are under way."""
+    """Return whether an allowed call must wait because of the calls under way."""
     session, executions, offer = access.session, access.follower.executions, found.offer
     if session.waits(offer, access.records_before_next()):
         return True
@@ -492,10 +517,12 @@ def _waits(access: Access, found: Permitted) -> bool:
 
 
 def _execution(access: Access, found: Permitted, tool: str) -> ModelCall | None:
-    """The model that makes a call that is allowed; None: calls of its tool are made by none.
+    """Reserve the cost of an allowed call and choose its model; None: no model makes calls of its
+    tool.
 
     Raises:
-        Refused: R205 the account has too little for any; Rejected: as :func:`admit`.
+        Refused: R205: the account has too little for every model.
+        Rejected: see :func:`admit`.
     """
     executions, number = access.follower.executions, found.offer.tool
     if executions is None or not executions.makes(number):
@@ -509,10 +536,11 @@ def _execution(access: Access, found: Permitted, tool: str) -> ModelCall | None:
 
 
 def _reference(access: Access, tool: str, ref: str) -> str:
-    """What stands for the caller's id.
+    """Return the keyed digest that the ledger has of the caller's id.
 
     Raises:
-        Refused: R106 it is no text; AlreadyDone: the session has it.
+        Refused: R106: the id is no text.
+        AlreadyDone: the session has a call with this id.
     """
     try:
         if type(ref) is not str:

@@ -28,7 +28,7 @@ class ErrorMeaning(Protocol):
 
     @property
     def errors_failed(self) -> bool:
-        """Whether an error means that nothing happened."""
+        """True if an error means that nothing happened."""
 
     @property
     def error_text(self) -> str | None:
@@ -57,7 +57,7 @@ _MEMBERS: Final = frozenset(
         "structuredContent", "structured_content",
     }
 )  # fmt: skip
-# The members without which `content` may be anybody's.
+# An object that has `content` but none of these members may come from any tool, not only MCP.
 _MARKS: Final = frozenset({"isError", "is_error", "structuredContent", "structured_content"})
 _TEXTS: Final = frozenset({"text", "input_text", "output_text"})
 # Blocks that a model does not read as a text.
@@ -88,7 +88,8 @@ def answer_of(
     Several blocks without structured content have no members.
 
     Args:
-        said: a result of MCP, a list of blocks of content, one block, a text, or any value.
+        said: the returned value: a result of MCP, a list of blocks of content, one block, a text,
+            or any value.
         more: further values that a model reads.
         structured: the structured content that came with `said`.
         value: replaces the value that the function would read.

@@ -1,10 +1,10 @@
-"""Models that make calls of a session: its budget, which one is chosen, what they have taken of it.
+"""Models that make calls of a session: the budget, the choice of a model, and the amounts spent.
 
-Text: docs/spec/session.md, section 8; docs/privacy.md and docs/adapters.md for what is handed in.
-The choice is that of the controller of asks.  All of it follows from the records of the session, so
-whoever reopens it chooses as the last one would have.
-Cost: linear in atoms and adapters, of a registry its folders; then the controller's choice a call,
-with an account two transactions before it, one after it.
+Text: docs/spec/session.md, section 8; docs/privacy.md and docs/adapters.md for the inputs.  The
+controller of searches also chooses the model of a call.  The choice depends only on the records of
+the session, so a reopened session chooses as before.
+Cost: opening is linear in atoms, adapters and folders of a registry.  A call takes one choice; with
+an account also two transactions before it and one after it.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _TOLD: Final = ("price_cap", "sla_ms", "epsilon_cap", "delta")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """A budget.
+    """The budget of a session for calls that models make.
 
     Attributes:
-        settings: caps, weights, margin, delta and the atoms that privatised the input.
-        adapters: of the models that make calls, in order of their names.
-        account: identity and caps of the one that is drawn on; None: none is.
+        settings: caps, weights, margin, delta, and the atoms that privatised the input.
+        adapters: the adapters of the models that make calls, sorted by name.
+        account: id and caps of the account that the session draws on; None: it has no account.
     """
 
     settings: Settings
@@ -56,7 +56,7 @@ class Budget:
 
     @property
     def taken(self) -> Taken | None:
-        """The account of privacy that it begins with; None where no atoms are counted."""
+        """The privacy loss at the start of the budget; None: the session counts no atoms."""
         delta = self.settings.delta
         if delta is None:
             return None
@@ -64,18 +64,18 @@ class Budget:
 
     @property
     def limits(self) -> dict[str, Any]:
-        """What searches of the session are told."""
+        """The settings for searches of the session, by name."""
         names = ("price_weight", "latency_weight", "epsilon_weight", "margin", "atoms")
         return {name: getattr(self.settings, name) for name in (*_TOLD, *names, "accounting")}
 
     @property
     def caps(self) -> Caps:
-        """The caps."""
+        """The caps of price, latency and epsilon."""
         told = self.settings
         return Caps(told.price_cap, told.sla_ms, told.nano_epsilon_cap)
 
     def record(self) -> dict[str, Json]:
-        """`budget`."""
+        """Return the `budget` record."""
         record: dict[str, Json] = {
             "kind": "budget",
             "controller": weights(self.settings),
@@ -93,7 +93,7 @@ class Budget:
 
 
 def used(spent: SpentAmounts) -> AccountAmounts:
-    """What was spent, as caps are held against it."""
+    """Return spent amounts in the form that is compared with caps."""
     return AccountAmounts(spent.price, spent.latency, spent.epsilon_used)
 
 
@@ -104,16 +104,18 @@ def budget_of(
     registry: Iterable[Adapter] | None,
     drawn_on: tuple[str, Caps] | None,
 ) -> Budget:
-    """A budget over the models of a grammar.
+    """Return a budget over the models of a grammar.
 
     Args:
         told: settings by name.
-        registry: None: nothing is said of adapters.
+        atoms: the atoms that privatised the input.
+        registry: all known adapters; None: adapters are not recorded.
+        drawn_on: id and caps of the account; None: no account.
 
     Raises:
-        SettingsError: a setting is out of its range.
-        Rejected: A102 a model that makes calls names an adapter that the registry does not have;
-            E103, E104 atoms do not go together.
+        SettingsError: a setting is outside its range.
+        Rejected: A102: the registry lacks an adapter of a model that makes calls; E103, E104: the
+            atoms cannot be added up together.
     """
     settings = Settings(seed=bytes(32), atoms=tuple(atoms), **told)
     models = [model for tool in core.tools for model in (*tool.models, *executing(tool.models))]
@@ -129,10 +131,13 @@ def budget_of(
 
 
 def budget_in(record: Mapping[str, Any], line: int) -> Budget:
-    """The budget of a record whose fields have their form.
+    """Return the budget of a `budget` record; the caller has checked the form of the record.
+
+    Args:
+        line: the number of the record, for errors.
 
     Raises:
-        ResumeError: it is none that this version writes.
+        ResumeError: a value of the record is outside its range.
     """
     told = {name: record[name] for name in _TOLD if name in record}
     told["accounting"] = record.get("accounting", RENYI)
@@ -161,23 +166,23 @@ def budget_in(record: Mapping[str, Any], line: int) -> Budget:
         raise ResumeError(place, refusal.expected, refusal.found) from None
 
 
-# What callers hand in: as values, or as what says them.
+# Inputs that callers pass as objects or in plain form.
 
 
 def atoms_in(atoms: Sequence[Mapping[str, Any] | Atom]) -> tuple[Atom, ...]:
-    """Atoms, or objects that say them.
+    """Return atoms; mappings in the form of docs/privacy.md are converted.
 
     Raises:
-        Rejected: E101 to E104, one is none.
+        Rejected: E101 to E104: an atom is malformed, or the atoms cannot be added up together.
     """
     return tuple([atom if isinstance(atom, Atom) else atoms_of([dict(atom)])[0] for atom in atoms])
 
 
 def adapters_in(adapters: str | Path | Iterable[Adapter] | None) -> tuple[Adapter, ...] | None:
-    """The adapters of a registry, or those that are given.
+    """Return the given adapters, or those of the registry at a path; None for None.
 
     Raises:
-        Rejected: A101 to A107.
+        Rejected: A101 to A107: the registry is malformed.
     """
     if isinstance(adapters, str | Path):
         from tcc_runtime.adapters.registry import read_registry
@@ -194,13 +199,14 @@ _PLACES: Final = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """A model that makes a call.
+    """A call for which a model was chosen.
 
     Attributes:
-        tool: its number in the core.
-        choice: the model, and what it is expected to take.
-        refused: places and names of better models, with what the account had left.
-        wish: that the account granted; None: there is no account.
+        tool: index of the tool in the core.
+        choice: the model, and the amounts that it is expected to take.
+        refused: better models that the account refused: index among the tool's models, name, and
+            what the account had left.
+        wish: the reservation that the account granted; None: the session has no account.
     """
 
     tool: int
@@ -213,9 +219,9 @@ class ModelCalls:
     """The calls that models make in one session.
 
     Attributes:
-        budget: as its record has it.
-        account: that this process draws on; None: none was given.
-        pending: who makes the call that is under way.
+        budget: the budget that the session recorded.
+        account: the account that this process draws on; None: the caller passed none.
+        pending: the model call under way; None: none is.
     """
 
     def __init__(self, core: Core, budget: Budget, session_id: str) -> None:
@@ -230,19 +236,26 @@ class ModelCalls:
 
     @property
     def spent(self) -> SpentAmounts:
-        """By all asks and calls so far."""
+        """The amounts of all searches and calls so far."""
         return self._controller.spent
 
     def makes(self, tool: int) -> bool:
-        """Whether models make the calls of a tool."""
+        """Return whether models make the calls of a tool."""
         return bool(self._models[tool])
 
     def choice(self, tool: int, refused: Collection[int] = ()) -> Choice | None:
-        """The model that makes the next call of a tool; None: none fits."""
+        """Return the best model for the next call of a tool; None: no model fits the caps.
+
+        Args:
+            refused: indices of models to skip.
+        """
         return self._controller.choose(tool, self._models[tool], refused, WIDTH)
 
     def reserve(self, tool: int) -> ModelCall | None:
-        """The model that makes the next call, with what the account has granted; None: none does.
+        """Choose the model of the next call, and reserve its cost in the account.
+
+        Returns:
+            None if no model fits the caps, or the account grants none.
 
         Raises:
             Rejected: K101, K103, K104, K106 of the account.
@@ -258,7 +271,7 @@ class ModelCalls:
             amounts = drawn_amounts(self.spent, self.spent.plus(choice.reserved), choice.reserved)
             found = self.account.reserve(name, self._session_id, amounts)
             if found.granted:
-                # Begun before anything says that the call is made: whatever comes, it counts.
+                # Begun before the call is recorded: after a crash the reservation still counts.
                 self.account.begin(name)
                 wish = Wish(name=name, granted=True, left=found.left)
                 return ModelCall(tool=tool, choice=choice, refused=tuple(refused), wish=wish)
@@ -266,7 +279,7 @@ class ModelCalls:
         return None
 
     def fields(self, execution: ModelCall) -> dict[str, Json]:
-        """`execute` of a `call`."""
+        """Return the member `execute` of a `call` record."""
         choice, wish = execution.choice, execution.wish
         adapter = adapter_of(choice.model, self.budget.adapters)
         refused = [{"model_id": name, **left_field(left)} for _, name, left in execution.refused]
@@ -280,10 +293,10 @@ class ModelCalls:
         }
 
     def told(self, tool: int, record: Mapping[str, Any], line: int) -> ModelCall:
-        """The execution that `execute` of a `call` speaks of; the record was held to what follows.
+        """Return the model call of a recorded `execute`, when a session is reopened.
 
         Raises:
-            ResumeError: another model would be chosen here.
+            ResumeError: this process would choose another model.
         """
         refused: list[tuple[int, str, Remainder]] = []
         places = {model.name: place for place, model in enumerate(self._models[tool])}
@@ -301,25 +314,30 @@ class ModelCalls:
         return ModelCall(tool=tool, choice=choice, refused=tuple(refused), wish=wish)
 
     def begin(self, execution: ModelCall) -> None:
-        """The call is made."""
+        """Note that the call begins."""
         self.pending = execution
         self._wishes += len(execution.refused) + (execution.wish is not None)
 
     def give_back(self, execution: ModelCall) -> None:
-        """The call is not made, though its reservation was begun.
+        """Return the reservation of a call that was not made.
 
         Raises:
-            Rejected: as :meth:`reserve`.
+            Rejected: see :meth:`reserve`.
         """
         if self.account is not None and execution.wish is not None:
             nothing = drawn_amounts(self.spent, self.spent, SpentAmounts())
             self.account.settle(execution.wish.name, nothing)
 
     def took(self, answer: Answer | None, ms: int) -> SpentAmounts:
-        """What the call under way took: as is said, else as declared and measured.
+        """Return the amounts that the call under way took.
+
+        Args:
+            answer: the amounts that the caller reports; missing amounts are those that the model
+                declares.
+            ms: the measured time in milliseconds, if no latency is reported.
 
         Raises:
-            SettingsError: an atom is said where none are counted.
+            SettingsError: an atom is reported, but the session counts none.
         """
         took = taken_amounts(answer or Answer(), self._execution().choice.model, ms)
         if took.atom is not None and self.budget.taken is None:
@@ -327,10 +345,13 @@ class ModelCalls:
         return took
 
     def draw(self, took: SpentAmounts) -> Remainder | None:
-        """Puts what the call under way took in the place of what was reserved; what is left.
+        """Replace the reservation of the call under way by the amounts that it took.
+
+        Returns:
+            What the account has left; None: the session has no account.
 
         Raises:
-            Rejected: as :meth:`reserve`.
+            Rejected: see :meth:`reserve`.
         """
         wish = self._execution().wish
         if self.account is None or wish is None:
@@ -339,7 +360,7 @@ class ModelCalls:
         return self.account.settle(wish.name, amounts)
 
     def took_fields(self, took: SpentAmounts, left: Remainder | None) -> dict[str, Json]:
-        """`took` of an `outcome`."""
+        """Return the member `took` of an `outcome` record."""
         return {
             **_amounts(took),
             **({} if took.atom is None else {"atom": atom_document(took.atom)}),
@@ -348,17 +369,17 @@ class ModelCalls:
         }
 
     def told_took(self, record: Mapping[str, Any], line: int) -> SpentAmounts:
-        """What `took` of an `outcome` says; the record was held to what follows."""
+        """Return the amounts in the member `took` of an `outcome` record."""
         return taken_amounts(answer_of(record, line), self._execution().choice.model, 0)
 
     def settle(self, took: SpentAmounts, done: bool) -> None:
-        """The call under way is over."""
+        """End the call under way: add what it took to the amounts spent."""
         execution = self._execution()
         self.pending = None
         self._controller.settle(execution.tool, execution.choice, took, WIDTH, int(done))
 
     def asked_record(self, took: SpentAmounts, atoms: Sequence[Atom]) -> dict[str, Json]:
-        """`asked`."""
+        """Return the `asked` record of a search."""
         listed = [atom_document(atom) for atom in atoms]
         return {
             "kind": "asked",
@@ -368,18 +389,20 @@ class ModelCalls:
         }
 
     def asked(self, took: SpentAmounts, atoms: Sequence[Atom]) -> None:
-        """A search asked what calls cost."""
+        """Add the cost of a search's questions to the amounts spent."""
         self._controller.spent = self._with(took, atoms)
         self._searches += 1
 
     def drawing(self) -> Drawing | None:
-        """Draws for the asks of the next search; None: there is no account."""
+        """Return the reservations for the questions of the next search; None: the session has no
+        account.
+        """
         if self.account is None:
             return None
         return Drawn(self.account, f"{self._session_id}/{self._searches + 1}")
 
     def left(self) -> Mapping[str, Json]:
-        """The remainder of each cap."""
+        """Return what is left of each cap, as texts by name."""
         return left_texts(self.budget.caps.left(used(self.spent)))
 
     def _with(self, took: SpentAmounts, atoms: Sequence[Atom]) -> SpentAmounts:
@@ -407,10 +430,10 @@ def _amounts(took: SpentAmounts) -> dict[str, Json]:
 
 
 def asked_in(record: Mapping[str, Any], line: int) -> tuple[SpentAmounts, tuple[Atom, ...]]:
-    """What an `asked` record says that asks took, and their atoms.
+    """Return the amounts of an `asked` record, and their atoms.
 
     Raises:
-        ResumeError: its amounts are none.
+        ResumeError: an amount is malformed.
     """
     bare = {name: record[name] for name in ("price", "latency", "epsilon")}
     listed = record.get("atoms", ())

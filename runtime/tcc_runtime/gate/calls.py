@@ -43,7 +43,9 @@ _LOGGED: Final = "logged"  # the observer wrote a log record and no span
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Return a block in which gates log nothing: their sessions are made up, or happened before."""
+    """Return a context manager; gates log nothing in its block.  For sessions that are simulated or
+    replayed.
+    """
     level = _log.level
     _log.setLevel(logging.CRITICAL)
     try:
@@ -75,16 +77,17 @@ class GateCalls(Budgeted):
             tool: the name of the tool.
             arguments: JSON values by name.  The permit has a copy: make the call with
                 `permit.arguments`, which the gate decides on and records.
-            ref: the caller's own id of the call; a second call with the same id is not made.
+            ref: the caller's own id of the call; the gate refuses a second call with the same id.
             takes_model: whether the function takes the name of the model that makes the call.
-                False: it has no parameter for it.  True: it needs one.  None: it works with both.
+                True: its parameter `model` is required.  False: it has no such parameter.  None:
+                either.
             turn: a turn of :meth:`try_turn`; None: the block waits for one.
 
         Raises:
-            NotYet: at the start of a block with `turn`: the call has to wait for the outcome of
-                another one.  Try again after that.
+            NotYet: at the start of a block with `turn`: the decision depends on the outcome of a
+                call under way.  Try again after that outcome.
             Refused: at the start of the block: the call is not allowed, and was not made.
-            Pending: at the start of the block: a person has to decide, and nothing was made.
+            Pending: at the start of the block: a person has to decide; the call was not made.
             AlreadyDone: at the start of the block: the session has a call with this id.
             BindingError: at the start of the block: a model would make the call, and the function
                 does not take its name; or the other way round.  Nothing was recorded.
@@ -93,7 +96,7 @@ class GateCalls(Budgeted):
         return Permit(self, tool, given, ref, takes_model, turn)
 
     def ask(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Pending | None:
-        """Ask a person about a call without making it; None: the call waits for no person.
+        """Ask a person about a call without making it; None: it needs no person.
 
         For frameworks that stop before a tool runs.  Waits for its turn.
 
@@ -315,7 +318,7 @@ class GateCalls(Budgeted):
         The answer of a call that is done decides whether it failed.  If the caller gives values in
         `observed`, the gate trusts them and does not read `result`.  An outcome that cannot be
         written is unknown.  If the account cannot record the cost of a call, the outcome is
-        written, and the gate allows nothing any more.
+        written, and the gate refuses all further calls.
 
         Args:
             told: the cost of a call of a model.
@@ -324,7 +327,7 @@ class GateCalls(Budgeted):
 
         Raises:
             SettingsError: an atom without a budget; `read` for a tool without `errors mean failed`.
-            OverError: the call is over, or has its outcome already.
+            OverError: the call is over, or its outcome was reported before.
         """
         access, above = self._access, self.above
         with access.lock:
@@ -395,7 +398,7 @@ class GateCalls(Budgeted):
         return outcome, lacks
 
     def leave(self, ticket: Ticket) -> None:
-        """The call is over."""
+        """End a call: give the turn back, and report the end to logs and spans."""
         if self.above is not None:
             self.above.leave(ticket)
         if self._access.leave(ticket):
@@ -425,12 +428,15 @@ class GateCalls(Budgeted):
             await asyncio.to_thread(self._access.sync)
 
     def fail(self, error: LedgerError) -> None:
-        """Allow nothing any more."""
+        """Refuse all further calls, because of this error."""
         self._access.fail(error)
 
 
 def _drawn_on(access: Access, took: SpentAmounts) -> Mapping[str, Json] | None:
-    """The member `took` of an outcome; the account records the cost, too."""
+    """Settle the cost of a call in the account; return the member `took` of its outcome.
+
+    If the account fails, the gate refuses all further calls.
+    """
     executions, left = access.follower.executions, None
     if executions is None:
         return None

@@ -2,8 +2,8 @@
 
 A restriction is the plan expression, the states of signatures, a strict tool, or a statement.
 Trials omit restrictions and follow the calls through the residuals of the core.  The residuals of a
-set of restrictions are kept with the policy, so a refusal walks over tables that others have made.
-Text: docs/gate.md.  Cost: of a trial bounded; it starts when somebody reads the reason.
+set of restrictions are kept with the policy, so later refusals reuse the tables.  Text:
+docs/gate.md.  Cost: each trial is bounded.  Trials start when the reason is first read.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ _MOST_WALKS: Final = 64  # sets of restrictions whose residuals are kept
 
 
 def plan_reasons(session: Session, made: int, calls: Sequence[int]) -> list[Reason]:
-    """The reasons why no plan continues with a call.
+    """Return the reasons why no plan continues with a call.
 
     Args:
-        made: the number of calls before it.
-        calls: of the core, one for each of its answers.
+        made: the number of calls before the refused call.
+        calls: indices in the artifact of the refused call, one for each combination of its listed
+            answers.
     """
     policy = session.policy
     if not calls or made > LONGEST or not session.made.is_complete:
@@ -59,7 +60,9 @@ def _undecided() -> Reason:
 
 
 def _runs(session: Session, made: Iterable[Made]) -> Iterator[list[int]]:
-    """The calls of the artifact that may have been done, for each choice of unknown outcomes."""
+    """Yield the sequences of artifact calls that may have happened, one for each combination of
+    unknown outcomes.
+    """
     choices: list[list[tuple[int, ...]]] = []
     for one in made:
         calls = one.offer.calls
@@ -76,11 +79,13 @@ def _runs(session: Session, made: Iterable[Made]) -> Iterator[list[int]]:
 
 
 def _excluding(policy: Policy, word: Sequence[int]) -> list[Reason]:
-    """Restrictions that together exclude all plans that begin so; each of them is needed."""
+    """Return a minimal set of restrictions that together exclude all plans beginning with
+    `word`.
+    """
     trials = trials_of(policy)
     kept = list(restrictions_of(policy))
     try:
-        for one in list(kept):  # the plan comes first, and stays only if it is needed
+        for one in list(kept):  # the plan is tried first, so it is dropped unless it is needed
             rest = [other for other in kept if other is not one]
             if not trials.may_begin([other.part for other in rest], word):
                 kept = rest
@@ -114,7 +119,7 @@ class RenewedBudget(WorkBudget):
     __slots__ = ()
 
     def renew(self, limit: int) -> None:
-        """Let so many units be left again."""
+        """Reset the work that is left to `limit` units."""
         self._limit = self._left = limit
 
 
@@ -122,12 +127,13 @@ class Trials:
     """Decides whether a plan that satisfies some of the restrictions begins with given calls.
 
     Attributes:
-        restrictions: of the artifact, in the order of the core.
+        restrictions: the restrictions of the artifact, in the order of the core.
     """
 
     def __init__(self, policy: Policy) -> None:
         self._core = policy.core
-        # A session counts its calls, so a total of depth can end it as if the automaton held it.
+        # A session counts its calls. So a depth total can end it even if the automaton omits the
+        # total.
         counted = policy.core.depth_totals if policy.artifact.cyclic else ()
         omitted = policy.artifact.omitted.difference(counted)
         self.restrictions = [
@@ -139,18 +145,20 @@ class Trials:
         self._lock = threading.Lock()
 
     def may_begin(self, parts: Collection[Part], word: Sequence[int]) -> bool:
-        """Whether a plan that satisfies these restrictions begins with some calls of the core.
+        """Return whether a plan that satisfies these restrictions begins with the calls `word`
+        (core indices).
 
         Raises:
-            Rejected: D201 it takes too much work to decide.
+            Rejected: D201: the decision takes too much work.
         """
         return self._tried(frozenset(parts), word, ends=False)
 
     def may_end(self, parts: Collection[Part], word: Sequence[int]) -> bool:
-        """Whether a plan that satisfies these restrictions consists of some calls of the core.
+        """Return whether the calls `word` (core indices) are a whole plan that satisfies these
+        restrictions.
 
         Raises:
-            Rejected: as :meth:`may_begin`.
+            Rejected: D201: the decision takes too much work.
         """
         return self._tried(frozenset(parts), word, ends=True)
 
@@ -163,7 +171,7 @@ class Trials:
             walk, budget = kept
             budget.renew(_MOST_WORK)
             found = walk.lets_through(word, ends=ends)
-            # A walk that took too much work is not kept: its tables may lack something.
+            # A walk that exceeded its budget is not kept, because its tables may be incomplete.
             self._walks[parts] = walk, budget
             if len(self._walks) > _MOST_WALKS:
                 del self._walks[next(iter(self._walks))]

@@ -1,12 +1,12 @@
 """Delegation: the gate of a child, whose calls are calls of its parent's session, too.
 
-The child has an artifact of its own and a proof that each of its sessions is a session of the
-parent's artifact.  The kernel checks the proof when the gate is opened.  The child decides a call
-first, then the parent.  The record of the parent is on the disk before that of the child, and the
-parent has each outcome first.  So after a kill the parent has every call that was made, and the
-child has none that the parent lacks.  The lock of the child is taken before that of the parent.
-Text: docs/delegation.md; docs/spec/session.md, section 10.  Cost: that of a call in both gates;
-opening checks the proof, and is linear in the calls of the child.
+The child has its own artifact, and a proof that each of its sessions is a session of the parent's
+artifact.  The kernel checks the proof when the gate is opened.  The child decides a call first,
+then the parent.  The record of the parent is on the disk before that of the child, and the parent
+has each outcome first.  So after a kill the parent has every call that was made, and the child has
+none that the parent lacks.  The lock of the child is taken before that of the parent.  Text:
+docs/delegation.md; docs/spec/session.md, section 10.  Cost: that of a call in both gates; opening
+checks the proof, and is linear in the calls of the child.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class Above:
     """The parent's side of a child's calls.
 
     Args:
-        gate: of the parent; access: its session.
+        gate, access: the gate of the parent, and its session.
     """
 
     def __init__(self, gate: Gate, access: Access) -> None:
         self.gate = gate
         self._access = access
-        self._turns: dict[Ticket, Ticket] = {}  # the parent's turns, by those of the child
-        self._permits: dict[Ticket, Permit] = {}  # by the child's turns
+        self._turns: dict[Ticket, Ticket] = {}  # the parent's turn by the child's turn
+        self._permits: dict[Ticket, Permit] = {}  # the parent's permit by the child's turn
 
     @property
     def key(self) -> bytes:
@@ -69,10 +69,10 @@ class Above:
         return self._access.follower.key
 
     def require_open(self) -> None:
-        """Require a parent that may make calls, and refuses what its policy refuses.
+        """Require that the parent is open, has not ended, and enforces its policy.
 
         Raises:
-            SettingsError: it is closed, has ended, or is a shadow.
+            SettingsError: it is closed, broken or ended, or its session is a shadow.
         """
         if self._access.look() is not None:
             raise SettingsError("parent", "a gate that is open", "one that is closed or broken")
@@ -148,7 +148,8 @@ class Above:
         """Report the outcome to the parent; return whether a part of the answer is unknown there.
 
         Args:
-            outcome, result, observed, reason, told, read: as the caller of the child gave them.
+            outcome, result, observed, reason, told, read: as the caller of the child's permit
+                reported them.
         """
         made = self._permits.get(ticket)
         if made is None or made.outcome is not None:
@@ -199,7 +200,7 @@ class Above:
         Args:
             seq: the number of the call in the child.
             turn: the child's turn; the parent's turn that was taken with it is used.  None: wait.
-            outcome, observed, who, answered: as of :meth:`Gate.resolve`.
+            outcome, observed, who, answered: see :meth:`Gate.resolve`.
 
         Raises:
             ValueError: the parent has no such call or another outcome, or an argument is invalid.
@@ -218,16 +219,20 @@ class Above:
     # The calls of a child in the parent's ledger.
 
     def _place(self, child: Follower, seq: int) -> int | None:
-        """The number of the last call of the parent that has an id of this number of the child."""
+        """Return the number of the parent's call for call `seq` of the child; None: the parent has
+        none.
+
+        If several attempts were recorded, the last one counts.
+        """
         found, attempt = None, 0
         while (place := self.gate.seq_of(link(child.session_id, seq, attempt))) is not None:
             found, attempt = place, attempt + 1
         return found
 
     def require_calls(self, child: Follower) -> None:
-        """Require that the parent has each call of a child that is reopened.
+        """Require that the parent has each call of a reopened child session.
 
-        The arguments are compared of calls that both gates still have.
+        Arguments are compared only for calls that both gates still remember.
 
         Raises:
             ResumeError: the parent lacks a call, or has another one.

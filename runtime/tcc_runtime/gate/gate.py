@@ -53,10 +53,10 @@ def opened(artifact: Artifact | str | Path, checked: str | None) -> Artifact:
 
 
 def roll_bytes_of(given: object) -> int | None:
-    """The size at which a ledger continues in another file.
+    """Check the size at which a ledger continues in another file, and return it.
 
     Raises:
-        SettingsError: it is no size.
+        SettingsError: it is neither None nor a positive int.
     """
     if given is not None and (type(given) is not int or given < 1):
         raise SettingsError("roll", "bytes, at least 1", given)
@@ -73,7 +73,7 @@ def _above(
     """The parent's side of a delegated session, after all checks.
 
     Raises:
-        SettingsError, Rejected, OSError: as of :class:`Gate`.
+        SettingsError, Rejected, OSError: see :class:`Gate`.
     """
     # Imported lazily: most gates have no parent.
     from tcc_runtime.gate.delegation import Above, require_proof
@@ -96,9 +96,10 @@ class Gate(GateCalls):
         ledger: the path of the session's ledger; an existing session is reopened.  None: the
             session is in memory and belongs to this process.
         checked: see :func:`tcc.load`; only if `artifact` is a path.
-        key: 32 bytes for the digests of values; None: the key is in a file next to the ledger.
-        show: open fields, as ``tool.field``, whose values the ledger has in addition to those that
-            statements need.
+        key: 32 bytes for the digests of values and the MACs of records; None: the key is in a file
+            next to the ledger, which the gate creates for a new session.
+        show: open fields, as ``tool.field``, whose values the ledger shows in addition to the
+            values that statements need.
         durable: whether to wait for the disk before a call is made.  The outcome is on the disk
             with the next call, or within 100 ms.  False: the gate never waits for the disk.
         clock: returns UTC milliseconds since 1970.
@@ -106,18 +107,19 @@ class Gate(GateCalls):
             key that begin in the same millisecond, and the idempotency keys of their calls.
         wait: whether to wait while another process has the lock of the ledger.
         given: the attributes that the session starts with, JSON values by name.  A reopened session
-            must have the same.  None: those of the ledger; a new session gets none.
-        rolls: whether an ended ledger is renamed (the session's id is appended to its name) and a
-            new session begins; False: an ended ledger is refused.
+            must have the same.  None: the attributes in the ledger, and no attributes for a new
+            session.
+        rolls: if the session of the ledger has ended: True renames the ledger (it appends the
+            session's id) and begins a new session; False raises SessionEnded.
         roll_bytes: the size at which a ledger NAME continues in NAME.1, then in NAME.2; None: the
             ledger is one file.
         home: set by :class:`tcc_runtime.gate.store.Sessions` for the ledgers of a store.
-        shadow: whether calls that the policy refuses are recorded as refused, and made.  The
-            attribute `shadowed` of the permit is the code of the refusal.  Statements do not count
-            these calls.
+        shadow: whether refused calls are made, to try out a policy.  The ledger has their refusals.
+            The attribute `shadowed` of the permit is the code of the refusal.  Statements do not
+            count these calls.
         account: the account of the limits across sessions.
         parent: the gate of the parent, for a delegated session.  Each call of the session is a call
-            of the parent's session, too, and both decide it.  The key is that of the parent.
+            of the parent's session, too, and both decide it.  The session has the parent's key.
         proof: the proof that `tcc prove CHILD --implies PARENT -o PROOF` writes: a file, or bytes.
 
     Raises:
@@ -125,8 +127,8 @@ class Gate(GateCalls):
         ResumeError: the ledger has another artifact, key or parent, was changed, has a call that
             the parent lacks, or has other attributes than `given`.
         GivenRefused: R102, R103, R105, R106: the grammar declares other attributes.
-        Rejected: the check refuses the artifact; L1xx: the lines of the ledger are no chain;
-            T101 to T105: the proof does not hold, or is about other artifacts.
+        Rejected: the check refuses the artifact; L1xx: the lines of the ledger are no chain; T101
+            to T105: the proof does not hold, or is about other artifacts.
         LedgerError: the ledger cannot be read or written; its cause is a `BlockingIOError` if
             another process has the lock and `wait` is False.
         SettingsError: an argument is out of its range.
@@ -219,17 +221,17 @@ class Gate(GateCalls):
 
     @property
     def principal(self) -> str | None:
-        """The principal that the ledger names, hex; None: it names nobody."""
+        """The principal that the ledger names, hex; None if it names none."""
         return self._access.follower.principal
 
     @property
     def shadow(self) -> bool:
-        """Whether calls that the policy refuses are made."""
+        """True if calls that the policy refuses are made."""
         return self._access.home.shadow
 
     @property
     def ended(self) -> bool:
-        """Whether the ledger has the end of the session by now."""
+        """True if the ledger has the end of the session, possibly written by another process."""
         self._looked_at()
         return self._access.session.ended
 
@@ -243,14 +245,14 @@ class Gate(GateCalls):
         return found if above is None else above.gate.check(tool, arguments)
 
     def is_only_question(self, id: str) -> bool:
-        """Whether a verdict that names no question can mean the one with this id only."""
+        """Return whether a verdict without an id can only mean the question with this id."""
         if self.above is None or self._access.session.questions.why_not(id, 0) != "unknown":
             return super().is_only_question(id)
         return self.above.gate.is_only_question(id)
 
     @property
     def untouched(self) -> bool:
-        """Whether this gate began the session, and its ledger has only the header."""
+        """True if this gate began the session, and the ledger has no record except the header."""
         return reopening.is_untouched(self._access)
 
     def refuse(self, code: Code, tool: str, reason: str, *, turn: Ticket | None = None) -> NoReturn:
@@ -310,7 +312,8 @@ class Gate(GateCalls):
             outcome: ``done`` or ``failed``.
             observed: the values of the answer of a call that is done.
             turn: a turn of :meth:`try_turn`; None: wait for one.
-            who: the person who says so, 1 to 255 characters; the ledger has the name and the time.
+            who: the person who reports the outcome, 1 to 255 characters; the ledger has the name
+                and the time.
             answered: whether the agent has read the error of a call that failed.  Only for tools
                 with `errors mean failed`.
 
@@ -326,7 +329,8 @@ class Gate(GateCalls):
             changes.resolution(access, seq, outcome, observed, who, answered=answered)()
 
         if self.above is not None:
-            # First in the parent.  No lock of this session is held while that waits for its turn.
+            # The parent records it first. While that waits for its turn, no lock of this session is
+            # held.
             self._looked_at()
             with access.lock:
                 changes.resolution(access, seq, outcome, observed, who, answered=answered)
@@ -337,32 +341,33 @@ class Gate(GateCalls):
         self._observer.resolved(seq, outcome)
 
     def approve(self, id: str, *, who: str, turn: Ticket | None = None) -> None:
-        """Record that a person approved the call of a question: it may be made once.
+        """Record that a person approved the call of a question: the call may then be made once.
 
-        The gate trusts the caller that the person has the role which the question names.
+        The gate does not check that the person has the role which the question names.
 
         Args:
-            id: of :class:`Pending`; also of a question of the parent.
+            id: the id of the question, from :class:`Pending`; also of a question of the parent.
             who: the name of the person, 1 to 255 characters; the ledger has it.
             turn: a turn of :meth:`try_turn`; None: wait for one.
 
         Raises:
-            VerdictError: there is no such question, it has a verdict, or it has expired.
+            VerdictError: no question has this id, it has a verdict, or it has expired.
             ValueError: `who` is no name.
             Refused: R303, R305 or R306.
         """
         self._decide(id, "approved", who, "", turn)
 
     def deny(self, id: str, *, who: str, reason: str = "", turn: Ticket | None = None) -> None:
-        """Record that a person denied the call of a question: it is refused until that expires.
+        """Record that a person denied the call of a question: the call is refused until the
+        question expires.
 
         Args:
-            reason: a text of at most 1,000 characters for the refusals of this process; it is not
-                in the ledger.
+            reason: a text of at most 1,000 characters.  Refusals in this process quote it; the
+                ledger does not have it.
             id, who, turn: see :meth:`approve`.
 
         Raises:
-            VerdictError, ValueError, Refused: as :meth:`approve`.
+            VerdictError, ValueError, Refused: see :meth:`approve`.
         """
         self._decide(id, "denied", who, reason, turn)
 
@@ -382,7 +387,9 @@ class Gate(GateCalls):
         self._observer.decided(question_id, verdict)
 
     def _change(self, change: Callable[[], None], turn: Ticket | None) -> None:
-        """Change the session in a turn; or beside a call of this process that is under way."""
+        """Change the session in a turn, or without one while a call of this process is under
+        way.
+        """
         access = self._access
         inside = False
         if turn is None:
@@ -433,19 +440,19 @@ class Gate(GateCalls):
     ) -> None:
         """Continue the ledger in a new file, under another artifact.
 
-        Afterwards this gate allows nothing: open a new one.  If the session has ended, nothing
-        happens.  If its records do not fit, the ledger is not continued.
+        Afterwards this gate refuses every call: open a new one.  If the session has ended, nothing
+        happens.  If its records do not fit the artifact, the ledger is unchanged.
 
         Args:
-            earlier: returns how records of an artifact are read, by its digest, hex; None: the
-                artifact is not known.
+            earlier: returns how to read records that were written under an artifact, by the
+                artifact's digest in hex; None if it does not know the artifact.
             wait: whether to wait until no call is under way.
 
         Raises:
             NotCarried: the records of the session do not fit the artifact.
             ResumeError: the session is in memory, or the next file exists.
-            LedgerError: the ledger cannot be read or written.  It has a `BlockingIOError` if,
-                without `wait`, a call is under way or another process has the lock.
+            LedgerError: the ledger cannot be read or written.  Its cause is a `BlockingIOError` if
+                `wait` is False and a call is under way, or another process has the lock.
             Refused: R306; with `wait` also R305 and R308.
         """
         access = self._access
@@ -455,7 +462,7 @@ class Gate(GateCalls):
             raise LedgerError("ledger", BlockingIOError(0, "a call is under way"))
         try:
             with access.lock:
-                if access.pending:  # a parallel call, which has passed its turn on
+                if access.pending:  # a parallel call that gave its turn to the next caller
                     raise LedgerError("ledger", BlockingIOError(0, "a call is under way"))
                 if not access.session.ended:
                     changes.carry_over(access, policy_of(artifact), earlier)
@@ -473,11 +480,11 @@ class Gate(GateCalls):
     def withdraw(self) -> bool:
         """Close the ledger, and remove it if the session is unused.
 
-        It is unused if this gate began it, its ledger has only the header, and nobody has read its
-        head.  Then the ledger and the key that was made for it are removed.
+        The session is unused if this gate began it, its ledger has only the header, and no caller
+        has read its head.  Then the gate removes the ledger and the key file that it created.
 
         Returns:
-            whether they were removed.
+            Whether the ledger was removed.
         """
         gone = not self._told and reopening.withdraw(self._access)
         self.close()

@@ -1,7 +1,6 @@
-"""Questions about a session, without effect: the calls allowed now, the history, what is left.
+"""Questions about a session that change nothing: the calls allowed now, the history, what is left.
 
-Text: docs/gate.md.  Each answer is about the session as its ledger is now, so the records of other
-processes are read first.
+Text: docs/gate.md.  Each answer first reads the records that other processes have written.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ class Happened:
     """A call of the session.
 
     Attributes:
-        seq: its number, from 1.
+        seq: the number of the call, from 1.
         call: its canonical text, without listed answers.
         outcome: ``done``, ``failed``, ``unknown``; ``open`` while it is under way.
         observed: its listed answers, as texts of the grammar.
         unforeseen: whether a part of its answer is unknown.
-        model: the model that made it; empty: none was chosen.
+        model: the model that made the call, or ''.
     """
 
     seq: int
@@ -61,7 +60,7 @@ class Happened:
 
 
 def history(session: Session) -> tuple[Happened, ...]:
-    """Return the last calls of a session."""
+    """Return the last calls of a session, at most 1,000."""
     return tuple([_happened(session, seq, made) for seq, made in session.made.latest()])
 
 
@@ -83,7 +82,7 @@ def _happened(session: Session, seq: int, made: Made) -> Happened:
 
 
 class Inspection:
-    """The questions that a gate answers; they change nothing.
+    """The members of a gate that answer questions and change nothing.
 
     Args:
         policy: the policy of the artifact.
@@ -93,7 +92,7 @@ class Inspection:
     def __init__(self, policy: Policy, access: Access) -> None:
         self._policy = policy
         self._access = access
-        self._told: set[bytes] = set()  # heads that callers have read
+        self._told: set[bytes] = set()  # the heads that callers have read
 
     def check(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Decision:
         """Decide a call without making it; a call under way counts as unknown."""
@@ -123,16 +122,16 @@ class Inspection:
             return session.questions.open(session.at(self._access.clock()))
 
     def is_only_question(self, id: str) -> bool:
-        """Whether a verdict that names no question can mean the one with this id only."""
+        """Return whether a verdict without an id can only mean the question with this id."""
         with self._access.lock:
             session = self._session()
             now_ms = 0 if session is None else session.at(self._access.clock())
             return session is not None and session.questions.is_only(id, now_ms)
 
     def allowed(self) -> tuple[Allowed, ...]:
-        """The listed calls that are allowed now, ordered by their texts.
+        """Return the listed calls that are allowed now, ordered by their texts.
 
-        The gate may still refuse a call because of its open arguments.
+        The gate may still refuse such a call because of its open arguments.
         """
         with self._access.lock:
             session = self._session()
@@ -141,18 +140,18 @@ class Inspection:
             return session.allowed(self._access.clock())
 
     def tools(self) -> tuple[str, ...]:
-        """The names of the tools of :meth:`allowed`, in its order."""
+        """Return the names of the tools of :meth:`allowed`, in its order."""
         return tuple(dict.fromkeys(found.tool for found in self.allowed()))
 
     def allowed_tools(
         self, api: str, tools: Iterable[Mapping[str, Any]] = ()
     ) -> list[dict[str, Any]]:
-        """Definitions of the tools that may be called now, restricted to :meth:`allowed`.
+        """Return definitions of the tools that may be called now, restricted to :meth:`allowed`.
 
         Args:
             api: `openai`, `openai-responses`, `anthropic` or `mcp`: the form of the definitions.
-            tools: your own definitions in any of these forms; the result takes over descriptions,
-                and schemas of `json` fields.
+            tools: your own definitions in any of these forms.  The result copies their
+                descriptions, and their schemas of `json` fields.
 
         Raises:
             SettingsError: the API is unknown.
@@ -160,7 +159,8 @@ class Inspection:
         return schemas.definitions(self.artifact.core, self.allowed(), api, tools)
 
     def tool_choice(self, api: str = "openai") -> dict[str, Any] | str:
-        """The `tool_choice` that restricts an API to :meth:`tools`, and keeps its prompt cache.
+        """Return the `tool_choice` that restricts an API to :meth:`tools`, so that its prompt cache
+        stays valid.
 
         Returns:
             ``allowed_tools`` with the names; "none" if no tool may be called.
@@ -172,7 +172,7 @@ class Inspection:
 
     @property
     def may_finish(self) -> bool:
-        """Whether the session may end here."""
+        """True if the session may end here."""
         with self._access.lock:
             session, now = self._session(), self._access.clock()
             return session is not None and not session.ended and session.may_finish(now)
@@ -201,7 +201,9 @@ class Inspection:
 
     @property
     def kept_history(self) -> tuple[Happened, ...]:
-        """The calls that this gate has: the last ones, and those whose outcome is unknown."""
+        """The calls that this gate remembers: the last ones, and all calls with unknown
+        outcomes.
+        """
         self._looked_at()
         with self._access.lock:
             session = self._access.session
@@ -214,10 +216,10 @@ class Inspection:
         return len(self._access.session.made)
 
     def happened(self, seq: int) -> Happened:
-        """A call by its number, from 1.
+        """Return a call by its number, from 1.
 
         Raises:
-            KeyError: there is no such call, or it is older than those of :attr:`kept_history`.
+            KeyError: no call has the number, or it is not in :attr:`kept_history`.
         """
         self._looked_at()
         with self._access.lock:
@@ -226,9 +228,9 @@ class Inspection:
 
     @property
     def head(self) -> str:
-        """The last head of the ledger that the disk has, hex; this never waits.
+        """The last head of the ledger that is on the disk, hex.  Does not wait for the disk.
 
-        With it you can check that no earlier record of the ledger was changed.
+        Store it elsewhere to check later that no earlier record of the ledger was changed.
         """
         self._looked_at()
         head = self._access.journal.synced
@@ -236,9 +238,9 @@ class Inspection:
         return head.hex()
 
     def is_ancestor(self, head: str) -> bool:
-        """Whether the ledger had this head once, so that the head belongs to this session.
+        """Return whether the ledger had this head once, so that the head belongs to this session.
 
-        Cost: a look-up for a head that :attr:`head` has returned; else one pass over the ledger.
+        Cost: a look-up if :attr:`head` returned this head; otherwise one pass over the ledger.
         """
         try:
             sought = bytes.fromhex(head)
@@ -251,24 +253,25 @@ class Inspection:
         return sought in self._told
 
     def outcome_of(self, ref: str) -> Outcome | None:
-        """The outcome of the call with this `ref`; None: the session has no such call."""
+        """Return the outcome of the call with this `ref`; None: the session has no such call."""
         seq = self.seq_of(ref)
         with self._access.lock:
             return None if seq is None else self._access.session.made.outcome(seq)
 
     def seq_of(self, ref: str) -> int | None:
-        """The number of the call with this `ref`; None: the session has no such call."""
+        """Return the number of the call with this `ref`; None: the session has no such call."""
         self._looked_at()
         with self._access.lock:
             follower = self._access.follower
             return follower.refs.get(follower.writer.reference(ref))
 
     def word(self) -> tuple[str, ...]:
-        """The canonical texts of the calls that were done, in order: a search continues them.
+        """Return the canonical texts of the calls that were done, in order.  A search continues
+        them.
 
         Raises:
-            ValueError: an outcome is unknown, so the position of the session is unknown, too; or
-                the session has so many calls that the gate does not have all of them.
+            ValueError: an outcome is unknown, so the position in the plan is unknown; or the
+                session is so long that the gate does not remember all calls.
         """
         with self._access.lock:
             session = self._session()
@@ -281,12 +284,12 @@ class Inspection:
         return tuple([self.artifact.texts[call] for call in word])
 
     def key_of(self, seq: int) -> str:
-        """The idempotency key of a call by its number, also before the call is made."""
+        """Return the idempotency key of the call `seq`, also before the call is made."""
         with self._access.lock:
             return self._access.follower.writer.call_key(seq)
 
     def is_call(self, seq: int, tool: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether the call of that number has this tool and these arguments."""
+        """Return whether the call `seq` has this tool and these arguments."""
         self._looked_at()
         with self._access.lock:
             return is_call(self._access.follower, seq, tool, arguments)
@@ -302,9 +305,10 @@ class Inspection:
             self._session()
 
     def _session(self) -> Session | None:
-        """The session with all records so far; None: the ledger is broken.
+        """Return the session after reading all records; None: the gate is broken or closed.
 
-        The caller holds the lock while it uses the session: positions are computed on demand.
+        The caller holds the lock while it uses the session, because positions are computed on
+        demand.
         """
         return self._access.session if self._access.look() is None else None
 
@@ -327,17 +331,19 @@ class Budgeted(Inspection):
 
         Args:
             atoms: the privacy mechanisms that were applied before the session.
-            adapters: adapters that models may run with, from a registry; None: no check.
+            adapters: adapters that models may run with, from a registry; None: adapters are not
+                checked.
             account: an account that calls draw on, shared with other sessions and runs.
-            caps: `price_cap`, `sla_ms`, `epsilon_cap`, the weights, `margin` and `delta`, as of
+            caps: `price_cap`, `sla_ms`, `epsilon_cap`, the weights, `margin` and `delta`: see
                 :func:`tcc.search`.
 
         Returns:
-            whether the budget is new; a reopened session continues with its budget.
+            True if the budget is new; False if the session already has the same budget, and
+            continues with it.
 
         Raises:
-            ResumeError: the session has another one.
-            SettingsError: a setting is out of its range.
+            ResumeError: the session has another budget.
+            SettingsError: a setting is outside its range, or the gate is a child's.
             Rejected: A102: the adapter of a model is not among `adapters`.
             Refused: R303, R305, R306.
         """
@@ -388,12 +394,12 @@ class Budgeted(Inspection):
 
         Args:
             seed: 32 bytes; None draws one.
-            quoter, atoms, adapters, settings: as of :func:`tcc.search`; ``after`` is the session's,
-                and in a session with a budget the caps, `delta` and `atoms` are those of that.
+            quoter, atoms, adapters, settings: see :func:`tcc.search`.  ``after`` is set to the
+                calls of the session.  With a budget, its caps, `delta` and `atoms` replace those of
+                `settings`.
 
         Raises:
-            ValueError: an outcome is unknown, so the position of the session is unknown, too; or
-                the session has so many calls that the gate does not have all of them.
+            ValueError: see :meth:`word`.
             SettingsError: a setting is out of its range.
             Rejected: A101 to A107, of the registry; E101 to E104, of atoms.
         """
@@ -417,7 +423,7 @@ class Budgeted(Inspection):
         return run
 
     def drawing(self) -> Drawing | None:
-        """Draws on the account for the questions of the next search; None without an account."""
+        """Return the reservations for the questions of the next search; None without an account."""
         executions = self._access.follower.executions
         return None if executions is None else executions.drawing()
 

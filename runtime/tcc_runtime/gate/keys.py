@@ -1,8 +1,8 @@
-"""The key and the nonce of a session: given by the owner, or kept in a file beside the ledger.
+"""The key and the nonce of a session: given by the owner, or kept in a file next to the ledger.
 
-That file has the name of the ledger with ``.key`` behind it and 64 hexadecimal digits, and only its
-owner may read it.  Who has the key can find values of low entropy from their digests; without it a
-session can be validated, but not be gone on with.
+The key of a ledger NAME is in NAME.key, as 64 hexadecimal digits.  Only its owner may read this
+file.  A person with the key can find short values from their digests.  Without the key a session
+can be validated, but not continued.
 Text: docs/gate.md; docs/spec/session.md, sections 1 and 2.
 """
 
@@ -24,7 +24,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
 
 def given_key(key: bytes | None) -> bytes | None:
-    """The key that the caller gave.
+    """Check the key that the caller passes, and return it; None for None.
 
     Raises:
         SettingsError: it is not 32 bytes.
@@ -35,7 +35,7 @@ def given_key(key: bytes | None) -> bytes | None:
 
 
 def given_nonce(nonce: bytes | None) -> bytes | None:
-    """The nonce that the caller gave.
+    """Check the nonce that the caller passes, and return it; None for None.
 
     Raises:
         SettingsError: it is not 16 bytes.
@@ -46,16 +46,16 @@ def given_nonce(nonce: bytes | None) -> bytes | None:
 
 
 def key_path(ledger: Path) -> Path:
-    """Where the key of a ledger is kept."""
+    """Return the path of the key file of a ledger."""
     return ledger.with_name(f"{ledger.name}.key")
 
 
 def read_key(ledger: Path) -> bytes:
-    """The key beside a ledger that is there.
+    """Return the key of an existing ledger from its key file.
 
     Raises:
-        ResumeError: there is none, or the file is no key.
-        LedgerError: it cannot be read.
+        ResumeError: the file is missing or malformed.
+        LedgerError: the file cannot be read.
     """
     path = key_path(ledger)
     try:
@@ -69,23 +69,23 @@ def read_key(ledger: Path) -> bytes:
 
 
 def new_key(ledger: Path, *, durable: bool) -> tuple[bytes, bool]:
-    """A key for a new ledger, on disk before the ledger names it, and whether it was made now.
+    """Return a key for a new ledger, and whether it was created now.
 
-    One that is there already stays: the process that made it was stopped before its first record.
+    An existing key file is used: the process that created it stopped before its first record.
 
     Args:
-        durable: whether the disk is waited for.
+        durable: whether to wait until the key is on the disk.
 
     Raises:
-        LedgerError: it cannot be written.
-        ResumeError: something that is no key has its name.
+        LedgerError: the file cannot be written.
+        ResumeError: an existing file is malformed.
     """
     path = key_path(ledger)
     if path.exists():
         return read_key(ledger), False
     key = os.urandom(_BYTES)
-    # A file with the whole key or none: a process that is killed on the way leaves nothing that
-    # another takes for a key. Whoever makes one has the lock of the ledger.
+    # The file is renamed when it is complete, so a killed process leaves no incomplete key. The
+    # caller has the lock of the ledger, so only one process creates a key.
     beside = path.with_name(f"{path.name}.new")
     try:
         beside.unlink(missing_ok=True)
@@ -107,6 +107,6 @@ def new_key(ledger: Path, *, durable: bool) -> tuple[bytes, bool]:
 
 
 def remove_key(ledger: Path) -> None:
-    """Takes back the key of a ledger that was never begun; what the system refuses stays."""
+    """Remove the key file of a ledger that never began.  Errors are ignored."""
     with suppress(OSError):
         key_path(ledger).unlink(missing_ok=True)

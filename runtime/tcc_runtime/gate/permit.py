@@ -1,12 +1,12 @@
 """Turns of a session, and permits: a permit is the block in which one call is made.
 
 The gate decides one call at a time, in the order of the requests: threads and tasks share one fair
-queue.  A call keeps its turn until it is over; a call of a `parallel` tool passes the turn on once
-it is admitted.  A call inside a call of the same thread or task raises instead of deadlocking; so
-does one in a thread or task that was started there.  If the block reports no outcome, the outcome
-is recorded as unknown.
-Text: docs/gate.md, docs/budgets.md.
-Cost: constant, and the gate's records; waiting threads and tasks use no processor time.
+queue.  A call keeps its turn until it is over.  A call of a `parallel` tool gives the turn to the
+next caller once it is admitted.  A call inside the block of another call of the same thread or task
+raises instead of deadlocking.  So does a call in a thread or task that was started in the block.
+If the block reports no outcome, the outcome is recorded as unknown.  Text: docs/gate.md,
+docs/budgets.md.  Cost: constant time, and the gate's records; waiting threads and tasks use no
+processor time.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Ticket:
     Attributes:
         thread: the thread that asked for the turn.
         held: whether the ticket has the turn, or its call is under way.
-        seq: the number of the call; began: its start, by the gate's clock.
-        watched: the state of the observer of this call; outcome: reported to it at the end.
+        seq, began: the number of the call, and its start in milliseconds by the gate's clock.
+        watched, outcome: the observer's state of this call, and what it reports at the end.
         waits: whether the caller has to wait for the disk after the outcome.
     """
 
@@ -101,7 +101,7 @@ class Ticket:
             self._future.set_result(None)
 
 
-# The last turns of this thread or task, and of the one that started it.
+# The latest turns of this thread or task, and of the thread or task that started it.
 _inside: ContextVar[tuple[Ticket, ...]] = ContextVar("tcc_gate_inside", default=())
 
 
@@ -109,15 +109,15 @@ _is_held: Final = attrgetter("held")
 
 
 def _held_here() -> tuple[Ticket, ...]:
-    """The turns that this thread or task, or the one that started it, holds."""
+    """Return the turns that this thread or task, or the one that started it, has."""
     inside = _inside.get()
-    if len(inside) == 1:  # nearly always the previous call's
+    if len(inside) == 1:  # usually the turn of the previous call
         return inside if inside[0].held else ()
     return tuple(filter(_is_held, inside))
 
 
 class Nested(Exception):
-    """The caller holds the turn, or its wait would keep the holder from giving it back."""
+    """The caller has the turn, or waiting would block the holder from giving it back."""
 
 
 class Crowded(Exception):
@@ -136,7 +136,7 @@ class Turns:
 
     Attributes:
         changes: how often a call under way got its outcome, or was left.
-        passed: tickets that passed the turn on; their calls are under way.
+        passed: tickets of parallel calls under way, which gave the turn to the next ticket.
     """
 
     __slots__ = (
@@ -220,7 +220,7 @@ class Turns:
                 return True
             if holder in own:
                 raise Nested
-            # A thread that waits keeps its own tasks from ever giving the turn back.
+            # If a thread waits, its own tasks cannot run, so they would never give the turn back.
             if blocks and any(known.thread == ticket.thread for known in (holder, *self._queue)):
                 raise Nested
             if len(self._queue) >= MAX_WAITING:
@@ -253,7 +253,7 @@ class Turns:
                 self._changed()
 
     def pass_on(self, ticket: Ticket) -> None:
-        """Give the turn to the next ticket while the call of this one is under way."""
+        """Give the turn to the next ticket, although the call of this one is under way."""
         with self._lock:
             if self._holder is ticket:
                 self.passed.add(ticket)
@@ -271,9 +271,9 @@ class Turns:
                 self._holder = None
 
     def changed(self) -> None:
-        """Note that a call under way got its outcome, and wake the holder if it waits for that.
+        """Note that a call under way got its outcome; wake the holder if it waits for that.
 
-        Not needed if `passed` is empty: then the call under way is that of the holder.
+        Not needed if `passed` is empty: then the holder itself made the call.
         """
         with self._lock:
             self._changed()
@@ -285,7 +285,11 @@ class Turns:
             self._holder.wake()
 
     def rearm(self, ticket: Ticket, changes: int) -> bool:
-        """Re-arm the holder's ticket if the number of changes is still `changes`."""
+        """Re-arm the holder's ticket, unless a call got its outcome since `changes` was read.
+
+        Returns:
+            Whether the ticket was re-armed.
+        """
         with self._lock:
             if self.changes != changes:
                 return False
@@ -299,7 +303,9 @@ _sharing = threading.Lock()
 
 
 def turns_of(device: int, inode: int) -> Turns:
-    """The queue of a ledger file: all gates of this process that write to it share one."""
+    """Return the queue of a ledger file.  All gates of this process that write to the file share
+    it.
+    """
     with _sharing:
         found = _shared.get((device, inode))
         if found is None or found.pid != process_number():
@@ -314,7 +320,8 @@ _CODES = Codes(Code.ATOMS, Code.ATOM_VALUE)
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """The result of a call of a model, and what it cost; None: as the model declares.
+    """The result of a call that a model made, and its cost.  If a cost is None, the declared one
+    counts.
 
     Attributes:
         result: what the call returned.
@@ -354,7 +361,7 @@ _ONE: Final = "a permit is for one call"
 
 
 class Door(Protocol):
-    """The gate, as its permits use it."""
+    """The interface of a gate that its permits use."""
 
     def enter(self, permit: Permit) -> None:
         """Wait in a thread for the turn, decide the call, and record it."""
@@ -384,7 +391,7 @@ class Door(Protocol):
         """Wait for the disk if the outcome has to be there."""
 
     def fail(self, error: LedgerError) -> None:
-        """Allow nothing any more."""
+        """Refuse all further calls, because of this error."""
 
 
 class Permit:
@@ -460,9 +467,9 @@ class Permit:
 
         Args:
             result: the answer of the tool; the ledger has its digest.
-            observed: the values of the answer, which then replace `result`; or a `ToolAnswer` if
-                the caller has read `result` already.  Unless values are given here, the texts of
-                the answer also decide whether the call failed or its outcome is unknown.
+            observed: the values of the answer by name, instead of reading them from `result`; or a
+                `ToolAnswer` if the caller has read `result` already.  Unless values are given, the
+                texts of the answer decide whether the call failed or its outcome is unknown.
             took: the cost of a call of a model; None: what the model declares, and the measured
                 time.
         """

@@ -1,6 +1,6 @@
-"""What all gates over one artifact share: the session machine, the definition, tables of tools.
+"""Objects that all gates over one artifact share: session machine, decider and tables of tools.
 
-A policy is made when the first gate is opened on an artifact, and is kept with the artifact.
+The policy of an artifact is built when the first gate is opened, and is kept with the artifact.
 Text: docs/gate.md.  Cost: linear in the artifact, once.
 """
 
@@ -29,25 +29,26 @@ from tcc_runtime.gate.decide import FastHistory, FastPolicy
 from tcc_runtime.gate.refusals import Allowed
 from tcc_runtime.gate.remedies import Remedies
 
-_MOST_PREPARED: Final = 1 << 12  # calls of a core whose first tables are made at once
+# if a core has at most so many calls, the first tables are built when the policy is
+_MOST_PREPARED: Final = 1 << 12
 
 
-# Sets of tools, and for each learned attribute the tools that it is learned from.
+# Sets of tools; and for each learned attribute the tools that it is learned from.
 Reads: TypeAlias = "tuple[Sequence[Tools], Mapping[str, Tools]]"
 
 
 class Policy:
-    """An artifact as its gates use it.
+    """The policy of an artifact, with the objects that its gates need.
 
     Attributes:
         core: the grammar of the artifact.
-        statements: the statements as sessions share them; decider: decides them.
-        machine: decides the plan.
-        tables: of the tools.
-        core_calls: for each call of the artifact its index in the core.
+        decider, statements: decides statements; the same with the class of its histories.
+        machine: decides the plan expression.
+        tables: read arguments and answers of the tools.
+        core_calls: the index in the core of each call of the artifact.
         given: reads the attributes that a session starts with.
-        uses: what a ledger has of each value.
-        texts: of the statements; remedies: what refusals say beside them.
+        uses: which part of each value a ledger has: the value, its type or its digest.
+        texts, remedies: the texts of the statements, and the explanations of their refusals.
         open_fields: tool and name of each open field, as `show` names it.
         timed: whether records have times.
     """
@@ -74,11 +75,15 @@ class Policy:
         self._reads: dict[int, Reads] = {}
 
     def course(self, given: Mapping[str, State]) -> Course:
-        """A session that begins, by the states of what it is given."""
+        """Return the course of a new session.
+
+        Args:
+            given: the states of its attributes.
+        """
         return Course(self.machine, self.decider, self.statements.history(self.core, given))
 
     def prepare(self) -> None:
-        """Make the tables of the tools that plans may begin with, so that no call waits for one."""
+        """Build the tables of the tools that plans may begin with, so that no call waits for it."""
         for offer in self.next_offers(self.machine.start):
             self.tables.numbered(offer.tool)
 
@@ -86,7 +91,8 @@ class Policy:
     def checked(self) -> CheckedArtifact:
         """The artifact for the validator of sessions."""
         file = self.artifact.file
-        # Certificates were checked when it was opened; sessions do not look at its counts.
+        # The certificates were checked when the artifact was loaded; sessions do not use its
+        # counts.
         return CheckedArtifact(
             file=file,
             automaton=self.artifact.automaton,
@@ -100,11 +106,11 @@ class Policy:
     # What plans allow.
 
     def leads_on(self, position: Position, offer: Offer) -> bool:
-        """Whether some answer of a call leads to another position than nowhere."""
+        """Return whether some plan continues after a call at a position, for some answer."""
         return any(self.machine.step(position, call) for call in offer.calls.values())
 
     def leads_to(self, position: Position, core_call: int) -> bool:
-        """Whether a call of the core leads to another position than nowhere."""
+        """Return whether some plan continues after a core call at a position."""
         call = self._artifact_calls.get(core_call)
         return call is not None and bool(self.machine.step(position, call))
 
@@ -113,7 +119,9 @@ class Policy:
         return {core_call: call for call, core_call in enumerate(self.core_calls)}
 
     def next_offers(self, held: Positions) -> tuple[Offer, ...]:
-        """The calls that plans allow from each position, in the order of the artifact's calls."""
+        """Return the calls that plans allow at each of the positions, in the order of the
+        artifact's calls.
+        """
         calls = sorted({call for state in held[0] for call in self.machine.next_calls(state)})
         offers = dict.fromkeys(map(self._offer_of, calls))
         others = held[1:]
@@ -129,7 +137,7 @@ class Policy:
     def calls_of(
         self, tool: int, arguments: tuple[int | None, ...]
     ) -> Sequence[tuple[tuple[int, ...], int]]:
-        """The calls of the core with these arguments: their answers, and their indices."""
+        """Return the core calls with these listed arguments: their answers, and their indices."""
         return self._core_offers.get((tool, arguments), ())
 
     @cached_property
@@ -142,13 +150,15 @@ class Policy:
         return found
 
     def allowed(self, offers: Sequence[Offer]) -> tuple[Allowed, ...]:
-        """These calls as JSON values."""
+        """Return calls as JSON values."""
         return tuple([self.tables.numbered(one.tool).allowed(one) for one in offers])
 
     # Statements.
 
     def read_by(self, statement: int) -> Reads:
-        """The calls and learned attributes whose outcomes a statement may depend on."""
+        """Return the sets of tools, and the learned attributes, whose outcomes a statement depends
+        on.
+        """
         found = self._reads.get(statement)
         if found is None:
             found = self._reads[statement] = self._read_by(statement)
@@ -173,7 +183,7 @@ class Policy:
 
 
 def policy_of(artifact: Artifact) -> Policy:
-    """The policy of an artifact, kept with it."""
+    """Return the policy of an artifact, which is kept with the artifact."""
     found = artifact.kept.get("gate")
     if not isinstance(found, Policy):
         found = artifact.kept["gate"] = Policy(artifact)

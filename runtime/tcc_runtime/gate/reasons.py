@@ -55,7 +55,7 @@ def refusal_reasons(
     """Return a reason for each statement that refuses the call, for the session as it is now.
 
     Args:
-        values: the arguments of the call.
+        values: the states of the arguments of the call, by name.
     """
     found = []
     for number in statements:
@@ -100,7 +100,9 @@ def _conjuncts_text(then: nodes.Node, failing: Sequence[int]) -> str:
 
 
 def _over(session: Session, call: Call, number: int, rule: forms.Rule) -> dict[str, str]:
-    """Return the numbers that exceed a limit, and what the limit would allow."""
+    """Return `relation` and `remedy` of a limit: the numbers that exceed it, and what it would
+    allow.
+    """
     decider, history = session.policy.decider, cast(FastHistory, session.course.history)
     draw = decider.draw(number, history, call, call.at_ms)
     most = decider.bound(number, history, call, call.at_ms)
@@ -122,7 +124,9 @@ def _over(session: Session, call: Call, number: int, rule: forms.Rule) -> dict[s
 
 
 def _later(rule: forms.Rule, earlier: Sequence[Draw], over: Any) -> str:
-    """Return the condition that `over` of the earlier calls have left the window."""
+    """Return the condition on `now` under which `over` of the earlier calls have left the window,
+    or ''.
+    """
     times = sorted([one.call.at_ms for one in earlier if one.call.outcome not in NO_EFFECT])
     if rule.within is None or not 1 <= over <= len(times):
         return ""

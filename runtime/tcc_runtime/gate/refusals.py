@@ -1,8 +1,8 @@
-"""Answers of a gate: allowed calls, decisions and refusals, with their reasons.
+"""Decisions and refusals of a gate, with their reasons, and the calls that it allows.
 
-Codes: docs/spec/session.md, section 8.  The reasons of a refusal and the calls that are allowed
-instead are computed when they are read, from the session as it was at the decision.
-Cost: constant to make.
+Codes: docs/spec/session.md, section 8.  The reasons of a refusal, and the calls that are allowed
+instead, are computed when they are read, from the session as it was at the decision.
+Cost: creating a decision takes constant time.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Allowed:
 
     Attributes:
         tool: its tool.
-        arguments: its listed arguments by name; absent ones are left out, and open ones are for
-            the caller to add.
+        arguments: its listed arguments by name, without absent ones.  The caller adds the open
+            arguments.
     """
 
     tool: str
@@ -61,11 +61,11 @@ class Decision:
 
     Attributes:
         allowed: whether the call may be made.
-        code: why not; None where it may.
+        code: the reason of the refusal; None if the call is allowed.
         place: the argument at fault, the text of the statement that refuses, or another part of the
             gate that the refusal is about; empty if there is none.
-        statement: the number of the statement that refuses; None: no statement does.
-        offer: the call of the artifact that was asked for; None: it has no such call.
+        statement: the number of the statement that refuses; None: no statement refuses.
+        offer: the requested call of the artifact; None: the artifact has no such call.
     """
 
     __slots__ = (
@@ -96,19 +96,19 @@ class Decision:
 
     @property
     def spent(self) -> Spent | None:
-        """The session, if it refused the call and allows no further call."""
+        """The session, if it refused this call and allows no further call; else None."""
         if self._find_spent is not None:
             self._spent, self._find_spent = self._find_spent(), None
         return self._spent
 
     @property
     def because(self) -> list[Reason]:
-        """The reasons of a refusal; empty where the call is allowed.
+        """The reasons of a refusal; empty if the call is allowed.
 
-        A reason is ``{"kind": .., "text": .., "because": ..}``. It may have `relation` (the part
-        that is not true), `arguments` (the arguments that matter) and `remedy` (the condition under
-        which the call would be allowed). `kind` is that of a statement, or ``plan``, ``argument``,
-        ``tool`` or ``gate``.
+        A reason is ``{"kind":.., "text":.., "because":..}``.  It may have `relation` (the part that
+        is not true), `arguments` (the arguments that matter) and `remedy` (the condition under
+        which the call would be allowed).  `kind` is the kind of the statement, or ``plan``,
+        ``argument``, ``tool`` or ``gate``.
         """
         if self._reasons is None:
             self._reasons = self._because()
@@ -136,8 +136,8 @@ class Refused(Exception):
         tool: name of the tool; empty for an end.
 
     Attributes:
-        code: why, R101 to R309.
-        place: as of the decision.
+        code: the reason, R101 to R309.
+        place: see :class:`Decision`.
     """
 
     def __init__(self, decision: Decision, tool: str = "") -> None:
@@ -151,17 +151,17 @@ class Refused(Exception):
 
     @property
     def because(self) -> list[Reason]:
-        """As of the decision."""
+        """See :class:`Decision`."""
         return self.decision.because
 
     @property
     def allowed_next(self) -> tuple[Allowed, ...]:
-        """As of the decision."""
+        """See :class:`Decision`."""
         return self.decision.allowed_next
 
     @property
     def spent(self) -> Spent | None:
-        """As of the decision."""
+        """See :class:`Decision`."""
         return self.decision.spent
 
     def __str__(self) -> str:
@@ -225,7 +225,7 @@ def _again(
 
 
 def _shown(text: str) -> str:
-    """Return a name from outside, on one line and shortened."""
+    """Return a name on one line, shortened to 80 characters."""
     return clip(text, 80) if text else ""
 
 
@@ -239,9 +239,9 @@ def argument_reason(core: Core, tool: Tool | None, code: Code, name: str) -> Rea
     """Return the reason of a refusal because of the tool's name or an argument.
 
     Args:
-        tool: None: the grammar has no such tool.
+        tool: the tool of the call; None: the grammar has no such tool.
         code: R101 to R106.
-        name: of the argument.
+        name: the name of the argument.
     """
     kind = "tool" if tool is None else "argument"
     reason: dict[str, str | None] = {"kind": kind, "text": REFUSALS[code], "because": None}

@@ -23,11 +23,11 @@ from tcc_runtime.account.windows import Across
 from tcc_runtime.gate.session import Session
 
 Amount: TypeAlias = "int | Decimal"
-# For a limit with `per`, by the texts of its keys; None: the bound depends on the call, or the
-# account cannot be read.
+# With `per`: the remainder of each key, by the text of the key. None: the bound depends on the
+# call, or the account cannot be read.
 Remainder: TypeAlias = "Amount | dict[str, Amount] | None"
 
-_PLACES: Final = 9  # of costs and epsilons
+_PLACES: Final = 9  # decimal places of costs and epsilons
 
 
 def remaining(session: Session, now_ms: int, across: Across | None) -> dict[str, Remainder]:
@@ -77,7 +77,7 @@ def _left_of_limit(
     if not any(form == forms.Element(0) for term in rule.per for form in walk(term)):
         key = tuple([Evaluation(history, None, now_ms).key(term) for term in rule.per])
         if UNKNOWN not in key:
-            sums.setdefault(key, 0)  # the key of every call: it does not depend on the call
+            sums.setdefault(key, 0)  # this key does not depend on the call, so every call has it
     taken = [unknown + amount for amount in sums.values()]
     if rule.across and across is not None:
         try:
@@ -102,7 +102,7 @@ def _amount(number: int | Fraction) -> Amount:
 
 
 def key_text(key: tuple[State, ...]) -> str:
-    """Return the values of a key, or digests of values that the ledger hides."""
+    """Return the values of a key as a text, with digests for values that the ledger hides."""
     return ", ".join(map(_value_text, key))
 
 
@@ -114,7 +114,11 @@ def _value_text(state: State) -> str:
 
 
 def owed(session: Session, now_ms: int) -> list[dict[str, Any]]:
-    """Return the obligations that may be open: text, because, number of the call, deadline."""
+    """Return the obligations that may be open.
+
+    Each has `text`, `because`, `call` (the number of the call that opened it), and `due_ms` if it
+    has a deadline.
+    """
     core, texts = session.policy.core, session.policy.texts
     found: list[dict[str, Any]] = []
     for debt in session.course.debts(session.at(now_ms)):

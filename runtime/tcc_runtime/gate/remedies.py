@@ -1,9 +1,9 @@
 """Texts that explain a refusal: the arguments that matter, and what would be allowed.
 
 The texts are in the language.  Values of the refused call replace ``same f``, ``this.f`` and
-arguments inside a filter.  The body of a `let` replaces its name.
-Text: docs/gate.md.  Cost: :class:`Remedies` makes a text once for each statement, tool and set of
-failing parts; a refusal fills in its values.
+arguments inside a filter.  The body of a `let` replaces its name.  Text: docs/gate.md.  Cost:
+:class:`Remedies` builds a text once for each statement, tool and set of failing parts.  A refusal
+fills in the values.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _MOST_TEXTS: Final = 1 << 12
 
 
 class Remedies:
-    """Texts for the refusals of a core, each made on first use.
+    """Texts for the refusals of a core, each built on first use.
 
     Args:
-        rules: the statements, resolved.
+        rules: the statements of the core, with their names resolved.
     """
 
     def __init__(self, core: Core, rules: Sequence[forms.Rule]) -> None:
@@ -105,7 +105,7 @@ class Remedies:
         return Filling(text_of(node), {one.name: one for one in tool.arguments})
 
     def _opened_in(self, number: int) -> Mapping[int, nodes.Definition]:
-        """Return, by the id of a word of a statement, the `let` that the word names."""
+        """Return the `let` that each word of a statement names, by the id of the word."""
         found = self._opened.get(number)
         if found is None:
             if self._kinds is None:
@@ -117,11 +117,11 @@ class Remedies:
 
 
 class Filling:
-    """Text with places for the values of arguments.
+    """A text with placeholders for the values of arguments.
 
     Args:
-        text: with the name of an argument between two U+0000 in each place, and ``=`` before it if
-            the place is that of ``same f``.
+        text: in which each placeholder is the name of an argument between two U+0000.  ``=`` before
+            the name means that the placeholder replaces ``same f``.
         fields: the arguments, by name.
     """
 
@@ -132,7 +132,8 @@ class Filling:
         self._fields = fields
 
     def text(self, values: Mapping[str, State]) -> str:
-        """Return the text with values; ``same f`` and ``this.f`` stay where a value is unknown.
+        """Return the text with the values filled in.  If a value is unknown, the text has
+        ``same f`` or ``this.f``.
 
         Args:
             values: the known arguments.
@@ -154,7 +155,11 @@ class Filling:
 
 @dataclass(frozen=True, slots=True)
 class _Hole(Node):
-    """The value of an argument of the refused call; `is_same`: the comparison with it."""
+    """A placeholder for the value of an argument of the refused call.
+
+    Attributes:
+        is_same: whether the placeholder is the whole comparison ``f = VALUE``.
+    """
 
     name: str
     is_same: bool = False
@@ -167,21 +172,22 @@ class _Writer:
     """Rewrites nodes of a statement for the refusal of a call.
 
     Args:
-        tool: of the call.
-        opened: by the id of a word, the `let` that it names.
+        tool: the tool of the refused call.
+        opened: the `let` that a word names, by the id of the word.
     """
 
     def __init__(
         self, tool: Tool, opened: Mapping[int, nodes.Definition], statement: nodes.Statement
     ) -> None:
-        # U+0000 marks the places of values.
+        # U+0000 delimits placeholders.
         self._fields = {one.name for one in tool.arguments if not {"\0", "="} & {*one.name}}
         self._opened = opened
         lets = statement.lets if isinstance(statement, nodes.Require | nodes.Ask) else ()
         self._block = {id(let.body) for let in lets}
 
     def node(self, node: Node, inside: bool = False, bare: bool = True) -> Node:
-        """Return the node, with a place for each argument that is not in scope where it stands.
+        """Return the node with placeholders for arguments of the call that the reader could not
+        interpret there.
 
         Args:
             inside: whether the node is in a filter.
@@ -230,11 +236,13 @@ class _Writer:
         inside: bool,
         bare: bool,
     ) -> Node:
-        """Return the body of a `let` with its arguments, or the node if they mean others there."""
+        """Return the body of a `let` with its arguments; or the node itself, if they would change
+        meaning.
+        """
         if inside and any(
             isinstance(part, nodes.Word | nodes.It) for one in arguments for part in nodes.walk(one)
         ):
-            return node  # they speak of the element of this filter
+            return node  # the arguments refer to the element of this filter
         given = [self.node(one, True, bare) for one in arguments]
         body = self.node(let.body, inside, id(let.body) in self._block)
         return _replaced(body, dict(zip(let.parameters, given, strict=True)))

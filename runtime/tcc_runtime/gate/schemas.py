@@ -1,8 +1,8 @@
-"""Definitions of tools for models, their schemas narrowed to what a grammar allows.
+"""Tool definitions for models, with schemas that are narrowed to what a grammar allows.
 
-A schema helps models and clients; the gate decides.  A listed argument has the values of the calls
-that are allowed, each argument by itself.  Descriptions are those of the tool's own definition, and
-so are the schemas of `json` arguments, lists and objects.
+A schema helps models and clients; the gate decides.  A listed argument gets the values that it has
+in any allowed call, independent of the other arguments.  Descriptions come from the tool's own
+definition.  So do the schemas of `json` arguments, lists and objects.
 Text: docs/frameworks.md.  Cost: linear in calls and schemas.
 """
 
@@ -45,15 +45,15 @@ APIS: Final = ("openai", "openai-responses", "anthropic", "mcp")
 def definitions(
     core: Core, allowed: Sequence[Allowed], api: str, known: Iterable[Mapping[str, Any]] = ()
 ) -> list[dict[str, Any]]:
-    """The tools of the calls that are allowed, as an API takes them, sorted by name.
+    """Return definitions of the tools of the allowed calls in the form of an API, sorted by name.
 
     Args:
-        allowed: the calls; listed arguments are narrowed to the values that these have.
+        allowed: the allowed calls.  Listed arguments are narrowed to the values in these calls.
         api: one of :data:`APIS`.
         known: definitions in any of the forms, for descriptions and schemas of `json` parameters.
 
     Raises:
-        SettingsError: there is no such API.
+        SettingsError: the API is unknown.
     """
     if api not in APIS:
         raise SettingsError("api", f"one of {', '.join(APIS)}", api)
@@ -74,10 +74,10 @@ def definitions(
 
 
 def choice(tools: Sequence[str], api: str) -> dict[str, Any] | str:
-    """The `tool_choice` of an API that narrows a list which stays as it is; "none" without tools.
+    """Return the `tool_choice` of an API that allows only these tools; "none" for no tools.
 
     Raises:
-        SettingsError: the API has none that names several tools.
+        SettingsError: the API cannot restrict a choice to several tools.
     """
     if api not in ("openai", "openai-responses"):
         raise SettingsError("api", "openai or openai-responses, which have allowed_tools", api)
@@ -104,7 +104,7 @@ def _definition(api: str, name: str, described: str, schema: dict[str, Any]) -> 
 
 
 def _as_mcp(known: Mapping[str, Any]) -> dict[str, Any]:
-    """A definition in any of the forms, as MCP has it."""
+    """Return a definition in any of the forms with the member `inputSchema` of MCP."""
     inner = known.get("function")
     found = dict(inner if isinstance(inner, Mapping) else known)
     for member in ("parameters", "input_schema"):
@@ -123,22 +123,22 @@ def _columns(tool: GrammarTool, calls: Sequence[Mapping[str, Any]]) -> Used:
 
 # Schemas narrowed to the grammar.
 
-# The canonical texts of the values of each listed argument; None: a call may lack it.
+# The canonical texts of the values of each listed argument; None among them: a call may lack it.
 Used: TypeAlias = "Mapping[str, Collection[str | None]]"
 
 _PASSED = ("title", "description", "annotations", "outputSchema")
 _DEFINED = ("$defs", "definitions")
-_PART = re.compile(r"\[(?:[^\]\\]|\\.)*\]|\\(.)|(\.)")  # a class; outside an escape, a dot
+_PART = re.compile(r"\[(?:[^\]\\]|\\.)*\]|\\(.)|(\.)")  # a class in brackets, an escape, or a dot
 _NEEDED = frozenset("\\.+*?()[]{}^$|/dDwWsSnrtfv")
 
 
 def tools_of(
     core: Core, texts: Iterable[str], listed: Iterable[Mapping[str, Any]]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """The tools with a call in the automaton, as a client is shown them, sorted by name.
+    """Return the tools with a call in the automaton, as MCP clients see them, sorted by name.
 
     Args:
-        texts: the calls of the automaton.
+        texts: the texts of the calls of the automaton.
         listed: the tools of the server.
     """
     there = {tool["name"]: tool for tool in listed}
@@ -149,7 +149,7 @@ def tools_of(
         server = there.get(tool.name, {})
         shown = {name: plain(server[name]) for name in _PASSED if name in server}
         schema = narrowed(tool, used[index], server.get("inputSchema"))
-        # Some parts of the schema and `$defs` are the server's, in the dialect that it names.
+        # The server's own parts of the schema use the dialect that the server's schema names.
         own = server.get("inputSchema")
         dialect = own.get("$schema") if isinstance(own, Mapping) else None
         named = {"$schema": dialect} if isinstance(dialect, str) else {}
@@ -158,7 +158,7 @@ def tools_of(
 
 
 def all_of(listed: Iterable[Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
-    """All tools of a server as it lists them, sorted by name: for a session in the shadow."""
+    """Return all tools of a server unchanged, sorted by name.  For a session in shadow mode."""
     members = (*_PASSED, "inputSchema")
     return {
         tool["name"]: {
@@ -171,11 +171,11 @@ def all_of(listed: Iterable[Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any
 
 
 def narrowed(tool: GrammarTool, used: Used, schema: object) -> dict[str, Any]:
-    """The schema of the arguments that the grammar allows.
+    """Return the schema of the arguments that the grammar allows.
 
     Args:
-        used: the values of listed arguments.
-        schema: the server's own.
+        used: the values of listed arguments that occur in allowed calls.
+        schema: the schema of the server, for descriptions and for types that are not narrowed.
     """
     server = schema if isinstance(schema, dict) else {}
     known = server.get("properties")
@@ -203,12 +203,14 @@ def narrowed(tool: GrammarTool, used: Used, schema: object) -> dict[str, Any]:
 
 
 def plain_value(text: str) -> Any:
-    """The JSON value of a listed value's text, as Python's own."""
+    """Return the JSON value of a listed value's text, with numbers as int or float."""
     return plain(json_of(text))
 
 
 def _used(core: Core, texts: frozenset[str]) -> Mapping[int, Used]:
-    """For each tool with a call of these texts the values of its listed arguments."""
+    """Return the values of the listed arguments of each tool that has a call with one of these
+    texts.
+    """
     found: dict[int, dict[str, set[str | None]]] = {}
     for call in core.calls:
         if call.text not in texts:
@@ -223,7 +225,7 @@ def _used(core: Core, texts: frozenset[str]) -> Mapping[int, Used]:
 
 
 def _open(kind: FieldType, server: object) -> dict[str, Any]:
-    """The schema of an open argument."""
+    """Return the schema of an open argument."""
     if isinstance(kind, TextType | NumberType | FlagType | PathType | UrlType):
         described, made = _described(server), _schema(kind)
         within = made.pop("description", None)
@@ -275,12 +277,14 @@ def _schema(kind: FieldType) -> dict[str, Any]:
 
 
 def _within(what: str, under: str | None) -> dict[str, str]:
-    """The description of a path or URL: a pattern cannot say what is under a directory."""
+    """Return the description of a path or URL, because a pattern cannot express `under`."""
     return {} if under is None else {"description": f"{what} under {under}"}
 
 
 def _record(fields: Sequence[Field]) -> dict[str, Any]:
-    """The schema of an object; one with fields inside of other values is open."""
+    """Return the schema of an object.  It allows any member if a field lies inside another
+    member.
+    """
     if not all(map(is_member, fields)):
         return {"type": "object"}
     properties = {
@@ -295,7 +299,7 @@ def _record(fields: Sequence[Field]) -> dict[str, Any]:
 
 
 def _portable(pattern: str) -> str:
-    """A pattern without the escapes that some readers of schemas refuse: those of plain marks."""
+    """Return a pattern without unneeded escapes, which some readers of schemas refuse."""
     body = pattern.removeprefix("^")
     if body.endswith("$") and not body.endswith("\\$"):
         body = body[:-1]
@@ -303,7 +307,10 @@ def _portable(pattern: str) -> str:
 
 
 def _unescaped(part: re.Match[str]) -> str:
-    """A class as it is, a dot for any character, an escape only where the character needs one."""
+    """Return the portable form of a match of `_PART`.
+
+    A class stays; a dot becomes a class of all characters; an escape stays only if it is needed.
+    """
     if part[2] is not None:
         return "[\\s\\S]"
     return part[0] if part[1] is None or part[1] in _NEEDED else part[1]

@@ -1,13 +1,13 @@
-"""A store: a folder of sessions of one artifact, begun under its lock, one file each.
+"""A store: a folder with the sessions of one artifact, one ledger each.
 
-Whoever may begin a session may begin its limits again; so who begins one is decided here: each
-`open` a new one, or one for each principal, whatever process connects.  A file comes into the
-folder whole: written beside, synced, renamed; so a process that is killed at any write leaves the
-store as it was or as it should be.  The folder, and what is in it, is its owner's alone, and a link
-in it is followed nowhere.  A principal whose ledger is gone begins no other session: what was lost
-would be limits.
+A process that can begin a session could begin its limits anew.  So the store decides when a session
+begins: each `open` begins one, or each principal has one, whichever process connects.  A file
+appears in the folder only when it is complete: it is written under another name, synced and
+renamed.  So after a kill at any write the store has its old or its new state.  Only the owner may
+access the folder and its files, and links are not followed.  If the ledger of a principal is lost,
+the principal gets no new session, because its limits would start anew.
 Text: docs/sessions.md.
-Cost: a session's ledger is read once where it is reopened; a list reads all ledgers.
+Cost: reopening a session reads its ledger once; a list reads all ledgers.
 """
 
 from __future__ import annotations
@@ -71,16 +71,17 @@ _WAYS_ON: Final[Mapping[Kind, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSession:
-    """A session of a store, as its ledger has it.
+    """The state of a session of a store, read from its ledger.
 
     Attributes:
-        id: its UUID.
-        started_ms: UTC, milliseconds since 1970.
-        calls: that were recorded.
-        unknown: those without a known outcome, one that is under way included.
-        pending: questions that wait for a person.
-        state: `spent`: it goes on, and plans allow no call any more.
-        principal: whose it is, hex; None: nobody's in particular.
+        id: the UUID of the session.
+        started_ms: its start, UTC milliseconds since 1970.
+        calls: the number of recorded calls.
+        unknown: the number of calls without a known outcome, including calls under way.
+        pending: the number of open questions to persons.
+        state: `live`; `spent`: not ended, but no plan allows a further call; `ended`; or
+            `abandoned`: ended by `finish(abandon=True)`.
+        principal: the name of its principal in the store, hex; None: it has no principal.
     """
 
     id: str
@@ -93,10 +94,10 @@ class StoredSession:
 
 
 def session_id_of(given: object) -> str:
-    """The id of a session, from what somebody says it is; it is looked at before it is a path.
+    """Check the id of a session, before it is used in a path, and return it as a text.
 
     Raises:
-        SettingsError: it is none.
+        SettingsError: it is no UUIDv7.
     """
     if isinstance(given, UUID):
         given = str(given)
@@ -109,27 +110,28 @@ class Sessions:
     """The sessions of an artifact, in a folder.
 
     Args:
-        artifact: as of :class:`tcc.Gate`.
-        store: the folder, on a local disk; one that is not there is made.
-        durable: as of :class:`tcc.Gate`; also of what is written when a session begins.
-        checked, show, clock: as of :class:`tcc.Gate`.
-        renew_ms: how long after its start a principal's session is ended, and another begun, when
-            the principal comes with nothing under way; None: never.
-        wait: whether a lock that another process has is waited for.
-        account: as of :class:`tcc.Gate`; of who only looks at sessions None will do.
-        shadow: as of :class:`tcc.Gate`; a session that is enforced is never reopened in the shadow,
-            and the other way round.
-        roll_bytes: as of :class:`tcc.Gate`, of each ledger.
-        reload: whether the artifact may be another one than that of the store: see :meth:`reload`.
-        moves: whether a session that began under an earlier artifact goes on under this one from
-            the next time that it is opened.
+        artifact: see :class:`tcc.Gate`.
+        store: the folder, on a local disk; created if it does not exist.
+        durable: see :class:`tcc.Gate`; also for the files that are written when a session begins.
+        checked, show, clock: see :class:`tcc.Gate`.
+        renew_ms: the age in milliseconds at which a principal's session is ended and a new one
+            begins, at the next `open` while no call is under way; None: never.
+        wait: whether to wait for locks that another process has.
+        account: see :class:`tcc.Gate`; not needed for listing sessions.
+        shadow: see :class:`tcc.Gate`.  A shadow session is never reopened as an enforced one, or
+            the reverse.
+        roll_bytes: see :class:`tcc.Gate`; for each ledger.
+        reload: whether `artifact` may differ from the store's artifact: then it replaces it, see
+            :meth:`reload`.
+        moves: whether a session of an earlier artifact continues under the new one when it is
+            opened next.
 
     Raises:
-        ResumeError: the folder is no store, another artifact's, open to others, or has links where
-            files should be.
-        SettingsError: an argument is out of its range.
-        Rejected: the artifact is refused.
-        LedgerError: it cannot be read or written.
+        ResumeError: the folder is no store, has another artifact, is open to other users, or has
+            links in place of files.
+        SettingsError: an argument is outside its range.
+        Rejected: the check refuses the artifact.
+        LedgerError: a file cannot be read or written.
     """
 
     def __init__(
@@ -150,7 +152,7 @@ class Sessions:
         moves: bool = False,
     ) -> None:
         self.artifact = opened(artifact, checked)
-        self._older: dict[str, Artifact] = {}  # artifacts of open sessions, by their digests
+        self._older: dict[str, Artifact] = {}  # earlier artifacts of the store, by digest
         self.folder = Path(store)
         self.durable = durable
         self.moves = moves
@@ -163,7 +165,7 @@ class Sessions:
         self._wait = wait
         self._roll_bytes = roll_bytes_of(roll_bytes)
         self._account = account
-        self._shadow: bool | None = shadow  # None, of who looks after them: as each was begun
+        self._shadow: bool | None = shadow  # None after `of`: each session is reopened as it began
         with _as_ledger_error(self.folder):
             self._open(reload)
 
@@ -171,17 +173,17 @@ class Sessions:
     def of(
         cls, store: str | Path, *, wait: bool = False, account: Account | None = None
     ) -> Sessions:
-        """Those of a store that is there, with the artifact that it keeps.
+        """Open an existing store with the artifact that it contains.
 
         Raises:
-            As :class:`Sessions`.
+            ResumeError, SettingsError, Rejected, LedgerError: see :class:`Sessions`.
         """
         folder = Path(store)
         with _as_ledger_error(folder):
             private_files.check_folder(folder)
             digest = _digest_in(folder)
             path = _artifact_in(folder, digest)
-        # It was checked before it came here, and its digest holds it to be the same.
+        # The artifact was checked before the store took it, and it still has its digest.
         found = cls(load(path, checked=digest), folder, wait=wait, account=account)
         found._shadow = None
         return found
@@ -210,7 +212,7 @@ class Sessions:
             private_files.check_folder(folder / "principals")
 
     def _found(self) -> None:
-        """Makes a store of a folder that has nothing else in it; `store.json` comes last."""
+        """Create a store in an empty folder.  `store.json` is written last."""
         folder = self.folder
         own = {"lock", "store.key", "principals", ARTIFACT, ".new"}
         foreign = sorted({entry.name for entry in os.scandir(folder)} - own)
@@ -224,17 +226,18 @@ class Sessions:
         self._put_digest()
 
     def reload(self, artifact: Artifact | str | Path, checked: str | None = None) -> None:
-        """Take another artifact for new sessions; sessions that are open keep theirs.
+        """Take another artifact for new sessions.  Open gates keep theirs.
 
         Args:
-            artifact, checked: as of :class:`Sessions`.
+            artifact, checked: see :class:`Sessions`.
 
         Raises:
-            SettingsError: the store has no account for the limits across sessions of the artifact,
-                or the artifact lacks a field of `show`.
-            Rejected, LedgerError: as of :class:`Sessions`; the store then has the old artifact.
+            SettingsError: the artifact has limits across sessions, but the store has no account; or
+                the artifact lacks a field of `show`.
+            Rejected, LedgerError: see :class:`Sessions`.  The store then keeps the old artifact.
         """
-        if not isinstance(artifact, Artifact):  # a mapped file could be overwritten in place
+        # read, not mapped: a mapped file could be overwritten in place
+        if not isinstance(artifact, Artifact):
             artifact = load(Path(artifact).read_bytes(), checked=checked)
         found = opened(artifact, None)
         policy = policy_of(found)
@@ -252,9 +255,10 @@ class Sessions:
         self._policy, self._shown = policy, shown
 
     def _take(self, digest: str) -> None:
-        """Let the store have this artifact, and keep the one of the digest for its sessions.
+        """Make this artifact the store's, and keep the old one (of `digest`) for its sessions.
 
-        `store.json` comes last, and names an artifact whose file is there.  The lock is held.
+        `store.json` is written last, so it always names an artifact whose file exists.  The caller
+        has the lock of the store.
         """
         folder = self.folder
         with suppress(FileExistsError):
@@ -273,10 +277,10 @@ class Sessions:
         self._put(self.folder / "store.json", codec.encode(told) + b"\n")
 
     def _artifact_of(self, path: Path, header: ledger.Record) -> Artifact:
-        """The artifact that a ledger names: the store's, or one that it had before.
+        """Return the artifact that a ledger names: the store's, or an earlier one.
 
         Raises:
-            ResumeError: the store never had it.
+            ResumeError: the store never had this artifact.
         """
         digest = str(header.get("artifact"))
         found = self._artifact(digest)
@@ -285,7 +289,9 @@ class Sessions:
         return found
 
     def _artifact(self, digest: str) -> Artifact | None:
-        """The store's artifact of a digest, or one that it had before; None: it never had it."""
+        """Return the artifact of the store with this digest, current or earlier; None: it never had
+        it.
+        """
         if digest == self.artifact.digest.hex():
             return self.artifact
         found = self._older.get(digest)
@@ -296,10 +302,10 @@ class Sessions:
         return found
 
     def artifact_paths(self, id: str | UUID) -> tuple[Path, ...]:
-        """The files of the artifacts that a session is held to, the latest one first.
+        """Return the files of the artifacts that have decided a session, the latest first.
 
         Raises:
-            As :meth:`get`.
+            SettingsError, ResumeError, LedgerError: see :meth:`get`.
         """
         headers = self._headers(self._ledger(session_id_of(id)))
         digests = [str(header.get("artifact")) for header in reversed(headers)]
@@ -312,10 +318,11 @@ class Sessions:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """The lock of the store, which is held for as long as a file or two are written.
+        """Hold the lock of the store, for as long as a few files are written.
 
         Raises:
-            LedgerError: with a `BlockingIOError`: it is not waited for, and another has it.
+            LedgerError: with a `BlockingIOError` as its cause: another process has the lock, and
+                `wait` is False.
         """
         path = self.folder / "lock"
         with suppress(FileExistsError):
@@ -328,7 +335,7 @@ class Sessions:
             os.close(handle)
 
     def _put(self, path: Path, data: bytes | memoryview) -> None:
-        """A whole file; the store's lock is held."""
+        """Write a whole file.  The caller has the lock of the store."""
         private_files.put_whole(path, data, durable=self.durable)
 
     def _ledger(self, session_id: str) -> Path:
@@ -341,19 +348,19 @@ class Sessions:
         given: Mapping[str, Any] | None = None,
         principal: tuple[str, str] | str | None = None,
     ) -> Gate:
-        """A gate on a new session, or on the one of a principal.
+        """Open a gate on a new session, or on the session of a principal.
 
         Args:
-            given: what the session is given, JSON values by name; of a session that goes on None
-                takes what its ledger says.
-            principal: issuer and subject, or a subject alone; a session is begun for it where it
-                has none, or its last one has ended.
+            given: the attributes of a new session, JSON values by name.  A session that continues
+                must have the same; None accepts those in its ledger.
+            principal: issuer and subject, or only a subject.  A session begins for the principal if
+                it has none, or its last one has ended.  None: a session without a principal begins.
 
         Raises:
-            ResumeError: the principal's ledger is gone, or is not what it should be; the principal
-                goes on with a session that was given something else.
-            GivenRefused: as of :class:`tcc.Gate`; SettingsError: an argument is out of its range.
-            LedgerError: as of :class:`tcc.Gate`.
+            ResumeError: the ledger of the principal is missing or invalid, or its session has other
+                attributes.
+            GivenRefused, LedgerError: see :class:`tcc.Gate`.
+            SettingsError: an argument is outside its range.
         """
         across_of(self._policy.core, self._account, True)  # before anything is written
         begun = reopening.begun_with(self._policy, given)
@@ -372,7 +379,10 @@ class Sessions:
                 self._of_principal(named, session_id, begun)
 
     def _kept(self, session_id: str, named: str, given: Mapping[str, Any] | None) -> Gate | None:
-        """The session of a principal, where it goes on; one that is to be renewed is ended."""
+        """Return a gate on the session of a principal if it continues, else None.
+
+        A session that is to be renewed is ended.
+        """
         try:
             gate = self._gate(session_id, "principal", given)
         except SessionEnded:
@@ -391,11 +401,12 @@ class Sessions:
     def _is_old(self, gate: Gate) -> bool:
         if self._renew_ms is None:
             return False
-        started = int(gate.session_id[:8] + gate.session_id[9:13], 16)  # its UUID begins with it
+        # the UUID begins with the time
+        started = int(gate.session_id[:8] + gate.session_id[9:13], 16)
         return self._clock() - started >= self._renew_ms
 
     def _ended_now(self, gate: Gate) -> bool:
-        """Ends the session, where nothing is under way."""
+        """End the session unless a call is under way; return whether it has ended."""
         try:
             turn = gate.try_turn()
             if turn is None:
@@ -407,11 +418,12 @@ class Sessions:
         return True
 
     def _of_principal(self, named: str, ended: str | None, begun: reopening.Begun) -> str:
-        """The id of the principal's session; a new one where there is none.
+        """Return the id of the principal's session; begin one if it has none.
 
         Args:
-            ended: an id that is to be replaced where it is still the principal's.
-            begun: what a new one is given.
+            ended: the id of an ended session; if the principal still has this one, a new session
+                begins.
+            begun: the attributes of a new session.
         """
         path = self.folder / "principals" / named
         with self._locked():
@@ -428,10 +440,10 @@ class Sessions:
             return session_id
 
     def name_of(self, principal: tuple[str, str] | str) -> str:
-        """What a principal is called in this store, hex.
+        """Return the keyed digest by which the store names a principal, hex.
 
         Raises:
-            SettingsError: it is none.
+            SettingsError: the principal is no text, or no pair of texts.
         """
         issuer, subject = ("", principal) if isinstance(principal, str) else principal
         if not (isinstance(issuer, str) and isinstance(subject, str)):
@@ -444,7 +456,9 @@ class Sessions:
         return blake3(told, key=self.key).hexdigest()
 
     def session_of(self, principal: tuple[str, str] | str) -> str | None:
-        """The id of the session that a principal has, ended or not; None: none yet."""
+        """Return the id of the latest session of a principal, ended or not; None: it never had
+        one.
+        """
         path = self.folder / "principals" / self.name_of(principal)
         with _as_ledger_error(self.folder):
             if not os.path.lexists(path):
@@ -454,19 +468,22 @@ class Sessions:
             )
 
     def get(self, id: str | UUID, given: Mapping[str, Any] | None = None) -> Gate:
-        """A gate on a session that is there and has not ended.
+        """Open a gate on an existing session.
 
         Args:
-            given: what it was given; None: whatever that was.
+            given: the attributes that it must have begun with; None: any.
 
         Raises:
-            SettingsError: the id is none; ResumeError: there is no such session, it has ended, or
-                is not this artifact's; LedgerError: as of :class:`tcc.Gate`.
+            SettingsError: the id is malformed.
+            ResumeError: no such session exists, it has ended, or the store never had its artifact.
+            LedgerError: see :class:`tcc.Gate`.
         """
         return self._gate(session_id_of(id), "reopened", given)
 
     def _begin(self, principal: str | None, begun: reopening.Begun) -> str:
-        """Writes the start of a session; the store's lock is held."""
+        """Write the ledger of a new session; return its id.  The caller has the lock of the
+        store.
+        """
         states = begun.states
         if states is None:
             states = reopening.read_given(self._policy, {})
@@ -509,19 +526,20 @@ class Sessions:
                 with closing(self._gate_of(path, headers, kind, None)) as gate:
                     gate.carry_over(self.artifact, self._reading, wait=self._wait)
             except (ResumeError, Refused):
-                # Another process may have continued it under another artifact meanwhile.
+                # Try again if another process has continued the ledger under another artifact
+                # meanwhile.
                 with _as_ledger_error(path):
                     if len(self._headers(path)) == len(headers):
                         raise
 
     def is_behind(self, digest: str) -> bool:
-        """Whether a session of an artifact goes on under another one when it is opened.
+        """Return whether a session moves to the store's artifact when it is opened.
 
-        Only a gate that has the artifact of the store moves sessions.  So two gates with different
-        artifacts do not move a session to and fro.
+        Only a process whose artifact is the store's moves sessions.  So two processes with
+        different artifacts do not move a session back and forth.
 
         Args:
-            digest: of the artifact that decides the session now, hex.
+            digest: the digest of the artifact that decides the session now, hex.
         """
         mine = self.artifact.digest.hex()
         return self.moves and digest != mine and _digest_in(self.folder) == mine
@@ -533,14 +551,15 @@ class Sessions:
         kind: Kind,
         given: Mapping[str, Any] | None,
     ) -> Gate:
-        """A gate of the artifact that a ledger names last.
+        """Open a gate with the artifact that a ledger names last.
 
         Args:
-            headers: the first records of its files.
+            headers: the first records of the files of the ledger.
         """
         header, artifact = headers[0], self._artifact_of(path, headers[-1])
         if artifact is not self.artifact and set(given or ()) != policy_of(artifact).given.names:
-            given = None  # it is what a session of the new artifact is given
+            # these are the attributes of the new artifact; a session of an old one keeps its own
+            given = None
         return Gate(
             artifact,
             ledger=path,
@@ -561,7 +580,9 @@ class Sessions:
         )
 
     def _carried(self, headers: Sequence[ledger.Record]) -> Carried | None:
-        """How records of earlier artifacts are read; None: all files have one artifact."""
+        """Return how to read the records of earlier artifacts; None: all files have one
+        artifact.
+        """
         last = headers[-1].get("artifact")
         before = [at for at, header in enumerate(headers) if header.get("artifact") != last]
         if not before:
@@ -575,9 +596,9 @@ class Sessions:
         return None if found is None else reading_of(policy_of(found))
 
     def _headers(self, path: Path) -> list[ledger.Record]:
-        """The first records of the files of a ledger, in order.
+        """Return the first records of the files of a ledger, in order.
 
-        A crash of the system may leave a last file without its line.  It has no effect.
+        A crash of the system may leave an empty last file, which is ignored.
         """
         found = [self._header(path)]
         while os.path.lexists(name := file_name(path, len(found))) and name.lstat().st_size:
@@ -585,7 +606,9 @@ class Sessions:
         return found
 
     def _header(self, path: Path) -> ledger.Record:
-        """The first record of a ledger, as far as it has a nonce; the gate looks at the rest."""
+        """Return the first record of a file, after checking its nonce.  The gate checks the
+        rest.
+        """
         handle = private_files.open_private(path, os.O_RDONLY)
         with os.fdopen(handle, "rb") as file:
             line = file.readline(_MOST_LINE)
@@ -599,7 +622,9 @@ class Sessions:
         return record
 
     def forget(self, session_id: str) -> None:
-        """A principal whose session was this one has none: for one that has ended."""
+        """Remove the name of the principal whose session this is, so that its next `open` begins
+        one.
+        """
         with _as_ledger_error(self.folder), self._locked():
             for entry in sorted(os.scandir(self.folder / "principals"), key=lambda one: one.name):
                 path = Path(entry.path)
@@ -614,25 +639,27 @@ class Sessions:
     # What is there.
 
     def list(self) -> tuple[StoredSession, ...]:
-        """All sessions, oldest first; nothing is locked, and nothing written.
+        """Return all sessions, the oldest first.  Takes no lock, and writes nothing.
 
         Raises:
-            ResumeError: a ledger is not what it should be; LedgerError: it cannot be read.
+            ResumeError: a ledger is invalid.
+            LedgerError: a ledger cannot be read.
         """
         return tuple([self.look(session_id) for session_id in self.ids()])
 
     def ids(self) -> tuple[str, ...]:
-        """The ids of all sessions, oldest first: they begin with the time."""
+        """Return the ids of all sessions, the oldest first: an id begins with the time."""
         with _as_ledger_error(self.folder):
             names = [entry.name for entry in os.scandir(self.folder)]
         stems = [name.removesuffix(".ledger") for name in names if name.endswith(".ledger")]
         return tuple(sorted(stem for stem in stems if _ID.fullmatch(stem)))
 
     def look(self, id: str | UUID) -> StoredSession:
-        """One of them, as its ledger has it now.
+        """Return the state of a session, read from its ledger without a lock.
 
         Raises:
-            As :meth:`list`; SettingsError: the id is none.
+            SettingsError: the id is malformed.
+            ResumeError, LedgerError: see :meth:`list`.
         """
         session_id = session_id_of(id)
         path = self._ledger(session_id)
@@ -664,7 +691,7 @@ class Sessions:
         )
 
     def key_of(self, id: str | UUID) -> bytes:
-        """The key of a session, for who validates its ledger."""
+        """Return the key of a session, which is needed to validate its ledger."""
         return self._key_of(str(self._header(self._ledger(session_id_of(id)))["nonce"]))
 
 
@@ -677,10 +704,10 @@ def _older_name(folder: Path, digest: str) -> Path:
 
 
 def _artifact_in(folder: Path, digest: str) -> Path:
-    """The file of an artifact of a store, which only its owner may open.
+    """Return the path of an artifact of a store.
 
     Raises:
-        ResumeError: it is not, or there is none.
+        ResumeError: the file is missing, or other users may access it.
     """
     named = _older_name(folder, digest)
     path = named if os.path.lexists(named) else folder / ARTIFACT
@@ -689,7 +716,11 @@ def _artifact_in(folder: Path, digest: str) -> Path:
 
 
 def _go_through(replay: SessionReplay, path: Path) -> None:
-    """Follow all whole records of a ledger; the rest of a line is being written, or was cut off."""
+    """Replay all complete records of a ledger.  An incomplete last line is ignored.
+
+    Raises:
+        ResumeError: the validator has a finding.
+    """
     number, name = 0, path
     while True:
         handle = private_files.open_private(name, os.O_RDONLY)
@@ -717,7 +748,11 @@ def _is_nonce(nonce: str) -> bool:
 
 
 def _digest_in(folder: Path) -> str:
-    """The digest of the artifact that a store says it is of."""
+    """Return the digest of the store's current artifact, from `store.json`.
+
+    Raises:
+        ResumeError: the file is missing or malformed.
+    """
     path = folder / "store.json"
     try:
         told = json.loads(private_files.bytes_of(path, 1 << 12))
@@ -733,7 +768,7 @@ def _digest_in(folder: Path) -> str:
 
 @contextmanager
 def _as_ledger_error(path: Path) -> Iterator[None]:
-    """What the system refuses is an error of the ledgers here."""
+    """Turn an OSError in the block into a LedgerError about this path."""
     try:
         yield
     except LedgerError:
@@ -743,7 +778,7 @@ def _as_ledger_error(path: Path) -> Iterator[None]:
 
 
 def local_principal() -> tuple[str, str]:
-    """Whoever may start a gate of this user: no token names it, so no token can."""
+    """Return the principal for clients that run as the user of this gate.  No token can name it."""
     return "", ""
 
 

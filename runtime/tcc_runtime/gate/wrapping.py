@@ -1,6 +1,7 @@
-"""A plain function behind a gate, and what every guard says of a call: made, failed, refused.
+"""Plain functions behind a gate, and the parts that all guards share: outcomes and texts of
+refusals.
 
-The function runs inside the block of a permit, on copies of the arguments that were decided on.
+The function runs inside the block of a permit, with copies of the arguments that were decided on.
 Text: docs/frameworks.md.  Cost: that of the gate's decision and records.
 """
 
@@ -30,11 +31,11 @@ _GENERATORS: Final = (inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 
 
 class Guarding(Protocol):
-    """What a guard needs of a gate."""
+    """The interface of a gate that a guard needs."""
 
     @property
     def artifact(self) -> Artifact:
-        """What the session is held to."""
+        """The artifact that the session enforces."""
 
     def call(
         self,
@@ -44,14 +45,16 @@ class Guarding(Protocol):
         ref: str | None = None,
         takes_model: bool | None = None,
     ) -> Permit:
-        """A permit for one call."""
+        """Return a permit for one call; see :meth:`tcc.Gate.call`."""
 
 
-# What a model is told.
+# Texts for a model.
 
 
 def refusal_text(refusal: Refused) -> str:
-    """What was refused, why, and what is allowed: text that helps a model to go on."""
+    """Return a text for a model: the refused call, the reasons, and the calls that are allowed
+    now.
+    """
     said, reasons = str(refusal), refusal.because
     texts = [one["because"] or one["text"] or "" for one in reasons]
     parts = [f"Refused, and not called: {said}."]
@@ -66,7 +69,7 @@ def refusal_text(refusal: Refused) -> str:
 
 
 def allowed_text(allowed: Sequence[Allowed]) -> str:
-    """The calls that are allowed, as a sentence for a model; the first twenty of them."""
+    """Return a sentence for a model with the allowed calls, at most twenty of them."""
     told = [_shown(one) for one in allowed[:_TOLD]]
     if len(allowed) > _TOLD:
         told.append(f"and {len(allowed) - _TOLD} more")
@@ -82,19 +85,23 @@ def _shown(one: Allowed) -> str:
 
 
 def errors_failed(artifact: Artifact) -> frozenset[str]:
-    """The names of the tools whose errors mean that nothing happened."""
+    """Return the names of the tools with `errors mean failed`."""
     return frozenset([tool.name for tool in artifact.core.tools if tool.errors_failed])
 
 
 def raised(permit: Permit, tool: str, error: BaseException, failing: Collection[str]) -> None:
-    """Report a tool that raised: failed if nothing is known to have happened, else unknown.
+    """Report a tool that raised an exception: failed, or nothing, so that the outcome is unknown.
+
+    It is failed if the exception is `Failed`; or if the tool's errors mean failed, except for a
+    TimeoutError.
 
     Args:
-        failing: the tools whose errors mean that nothing happened.
+        tool: the name of the tool.
+        failing: the names of the tools with `errors mean failed`.
     """
     if permit.outcome is not None:
         return
-    if isinstance(error, Failed):  # the owner's word that nothing happened
+    if isinstance(error, Failed):  # by raising `Failed` the owner states that nothing happened
         permit.failed(type(error).__name__)
     elif tool in failing and isinstance(error, Exception) and not isinstance(error, TimeoutError):
         # The model reads the error.
@@ -114,19 +121,19 @@ def wrap(
     refused: Callable[[Refused], Any] | None = None,
     pending: Callable[[Pending], Any] | None = None,
 ) -> Callable[..., Any]:
-    """The same function, which runs only where the gate lets the call through.
+    """Return a function that runs `function` only if the gate allows the call.
 
     Args:
-        name: of the grammar's tool; None: the function's own.
-        injected: parameters that a framework fills in: no arguments of the call.
-        observe: from what the function gives back to the observed values; None: those of its
-            answer (:func:`tcc_runtime.gate.answers.answer_of`).
+        name: the name of the tool in the grammar; None: the function's own name.
+        injected: parameters that a framework fills in, and that are no arguments of the call.
+        observe: returns the values of the answer from the function's result; None: they are read
+            from the result (:func:`tcc_runtime.gate.answers.answer_of`).
         refused: returns the result of a refused call; None raises `Refused`.
         pending: returns the result of a call that waits for a person; None raises `Pending`.
 
     Raises:
-        BindingError: the grammar has no such tool; or the function is a generator, or takes
-            arguments that have no name.
+        BindingError: the grammar has no such tool; the function is a generator; or a parameter
+            cannot be passed by name.
     """
     tool = getattr(function, "__name__", "") if name is None else name
     declared = next((one for one in gate.artifact.core.tools if one.name == tool), None)
@@ -181,11 +188,11 @@ def wrap(
 
 
 class _Wrapped:
-    """A function and what is known of it.
+    """A function behind a gate, and its signature.
 
     Attributes:
-        filled: the parameters that the gate fills in: the key, the model.
-        shown: the signature that callers see.
+        filled: the parameters that the gate fills in: ``idempotency_key``, ``model``.
+        shown: the signature for callers, without these parameters.
     """
 
     def __init__(
@@ -235,10 +242,11 @@ class _Wrapped:
     def bound(
         self, args: tuple[Any, ...], keywords: Mapping[str, Any]
     ) -> tuple[inspect.BoundArguments, dict[str, Any]]:
-        """What the function is run with, and the arguments of the call.
+        """Return the bound arguments for the function, and the arguments of the call as a gate
+        decides them.
 
         Raises:
-            TypeError: the arguments are not those of the function.
+            TypeError: the arguments do not fit the signature.
         """
         given = self.shown.bind(*args, **keywords)
         arguments: dict[str, Any] = {}
@@ -256,11 +264,11 @@ class _Wrapped:
         return given, arguments
 
     def permit(self, arguments: Mapping[str, Any]) -> Permit:
-        """A permit for the call, not yet entered."""
+        """Return a permit for the call, which is not entered yet."""
         return self._gate.call(self._tool, arguments, takes_model=self._takes_model)
 
     def made(self, permit: Permit, given: inspect.BoundArguments) -> Any:
-        """Runs the function, and reports its outcome."""
+        """Run the function, report the outcome, and return the result."""
         try:
             args, keywords = self._filled(given, permit)
             result = self._function(*args, **keywords)
@@ -272,7 +280,7 @@ class _Wrapped:
         return result
 
     async def made_in_task(self, permit: Permit, given: inspect.BoundArguments) -> Any:
-        """As :meth:`made`."""
+        """See :meth:`made`; for a coroutine function."""
         try:
             args, keywords = self._filled(given, permit)
             result = await self._function(*args, **keywords)
@@ -286,7 +294,7 @@ class _Wrapped:
     def _filled(
         self, given: inspect.BoundArguments, permit: Permit
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What the function is called with: what the gate fills in stands at its own place."""
+        """Return the arguments for the function, with the parameters that the gate fills in."""
         whole = inspect.BoundArguments(self._signature, given.arguments)
         if KEY in self.filled:
             whole.arguments[KEY] = permit.key
@@ -295,10 +303,10 @@ class _Wrapped:
         return whole.args, whole.kwargs
 
     def _require_over(self, permit: Permit, result: Any) -> None:
-        """Refuse a result that goes on behind the call: what it does or did is unknown.
+        """Refuse a result that keeps running after the call, because its effect would be unknown.
 
         Raises:
-            TypeError: it is an awaitable or a generator.
+            TypeError: the result is an awaitable or a generator.
         """
         awaitable = inspect.isawaitable(result)
         if not awaitable and not inspect.isgenerator(result) and not inspect.isasyncgen(result):

@@ -160,7 +160,7 @@ class Route:
         return found
 
     def _told(self, seq: int) -> bool:
-        """Whether the owner knows what became of a call."""
+        """Return whether the owner knows what became of a call."""
         said = None if self.resolve is None else self.resolve(self.gate.happened(seq))
         if said is None:
             return False

@@ -79,7 +79,7 @@ class GuardedCall:
 
     @property
     def in_pair(self) -> bool:
-        """Whether the tool answers with its content and something beside it."""
+        """True if the tool answers with its content and something beside it."""
         return self.tool.response_format == "content_and_artifact"
 
 
@@ -228,7 +228,9 @@ class CallRecorder:
         return _told(call, text, {REFUSAL: question.code, PENDING: question.to_json()})
 
     def _has_answer(self, call: GuardedCall, refusal: AlreadyDone) -> bool:
-        """Whether the store has the answer of this very call: an id alone is easily given twice."""
+        """Return whether the store has the answer of this very call: an id alone is easily given
+        twice.
+        """
         if self.told.results is None or call.ref not in self.told.results:
             return False
         return self.gate.is_call(refusal.seq, call.tool.name, call.arguments)
@@ -439,7 +441,7 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
         )
 
     def _guards(self, tool: object) -> bool:
-        """Whether a tool asks the gate that this middleware has."""
+        """Return whether a tool asks the gate that this middleware has."""
         recorder = getattr(tool, "_recorder", None)
         return isinstance(recorder, PermitRecorder) and recorder.source.gate == self._source.gate
 

@@ -115,7 +115,7 @@ class ToolParameters:
         return found
 
     def _is_absent(self, name: str, field: str, value: object) -> bool:
-        """Whether None is written for what the tool takes as left out, too."""
+        """Return whether None is written for what the tool takes as left out, too."""
         return value is None and name in self.optional and self.defaults.get(field, 0) is None
 
     def _name(self, field: str) -> str:
@@ -212,7 +212,7 @@ def annotations_of(function: Any) -> dict[str, Any]:
 
 
 def is_runtime(name: str, kind: object) -> bool:
-    """Whether a graph gives a parameter of that name and annotation its runtime."""
+    """Return whether a graph gives a parameter of that name and annotation its runtime."""
     return name == "runtime" or ToolRuntime in (kind, get_origin(kind), *get_args(kind))
 
 
@@ -265,7 +265,7 @@ def without_model(schema: Any, name: str) -> Any:
 
 
 def _is_of(runtime: ToolRuntime[Any, Any] | None, kind: object, value: object) -> bool:
-    """Whether a value is what a graph of that runtime injects for an annotation."""
+    """Return whether a value is what a graph of that runtime injects for an annotation."""
     if runtime is None:
         return False
     if value is runtime or value is runtime.store:

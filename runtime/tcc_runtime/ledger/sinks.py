@@ -205,7 +205,7 @@ class LedgerTail(LedgerFile):
 
     @property
     def untouched(self) -> bool:
-        """Whether nothing was written yet."""
+        """True if nothing was written yet."""
         return self._handle < 0
 
     def open(self) -> None:

@@ -1,8 +1,6 @@
 """The Model Context Protocol: a gate between clients and servers, in one asyncio event loop.
 
-    client  <-- Link -->  Client  -->  Relay  -->  Server  <-- Link -->  server
-                                         |
-                                     Decisions (the gate)
+    client <-- Link --> Client --> Relay --> Server <-- Link --> server | Decisions (the gate)
 
 - A **Link** (:mod:`~tcc_runtime.mcp.links`) sends and receives whole messages, and does all I/O.
   Links to servers: a program (`stdio`), a URL (`http_client`), several servers as one (`fan_out`),
@@ -17,9 +15,8 @@
 :mod:`~tcc_runtime.mcp.guarding` puts these together for one client over stdio,
 :mod:`~tcc_runtime.mcp.hosting` and :mod:`~tcc_runtime.mcp.http` for many over HTTP.
 
-Everything is a task of one loop, so state needs no locks.  Three rules keep it so.  Nothing waits
-outside of the loop: whatever waits for a file (a ledger to open, the disk) does so in a thread that
-touches no state of the relay.  `Link.send` never waits: a sender looks at `Link.waiting` first, so
-unread bytes are bounded.  A cancelled task gives back the turn of the session, its connection and
-its process.
+Everything is a task of one loop, so state needs no locks.  Three rules apply.  Code that waits for
+a file (a ledger, the disk) runs in a thread that does not touch the state of the relay.
+`Link.send` never waits: a sender looks at `Link.waiting` first, so unread bytes are bounded.  A
+cancelled task gives back the turn of the session, its connection and its process.
 """

@@ -1,15 +1,15 @@
 """Questions to persons over HTTP: the page, the list, and verdicts.
 
-    GET  /approvals         the page; with `Accept: application/json` the open questions
-    POST /approvals/ID      a verdict: {"verdict": "approved" | "denied", "reason": ..}
+    GET /approvals the page; with `Accept: application/json` the open questions POST /approvals/ID a
+    verdict: {"verdict": "approved" | "denied", "reason": ..}
 
 The scope of a token has `tcc:approve:ROLE` for each role of its subject.  A principal that made the
 call may not decide, even with the scope.  If the gate does not know who made it, the gate takes no
 verdict over HTTP, and a person uses the command line.  The page has no secrets: it asks for a
 token, and keeps it in memory.
 
-Text: docs/ask.md; docs/http.md.
-Cost: a list takes the live sessions and reads each other ledger of the store that has changed.
+Text: docs/ask.md; docs/http.md.  Cost: a list asks the live sessions, and reads the other ledgers
+of the store that have changed.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ if TYPE_CHECKING:
 
 MOST_BODY: Final = 1 << 14
 _SCOPE: Final = "tcc:approve:"
-_PLAIN: Final = "!#$&'()*+,-./:;<=>?@[]^_`{|}~"  # of a scope (RFC 6749, section 3.3), without %
+# characters of a scope (RFC 6749, section 3.3), without %
+_PLAIN: Final = "!#$&'()*+,-./:;<=>?@[]^_`{|}~"
 _ID: Final = re.compile("[0-9a-f]{32}")
 _MOST_ASKERS: Final = 1 << 17
 _MOST_LISTED: Final = 1000
-_SECONDS: Final = 15.0  # that a verdict may wait for a ledger
+_SECONDS: Final = 15.0  # the longest wait for a ledger
 _STATUS: Final[Mapping[str, int]] = {"unknown": 404, "decided": 409, "expired": 410}
 
 
@@ -55,7 +56,7 @@ class NoVerdict(Exception):
     """A verdict is not recorded.
 
     Attributes:
-        status: of the answer over HTTP; the text says why.
+        status: the HTTP status of the answer.  The text of the exception is the reason.
     """
 
     def __init__(self, status: int, said: str) -> None:
@@ -73,11 +74,12 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """A question and who may not decide it.
+    """A question, and the principal of its session.
 
     Attributes:
-        gate: of the session, if it is live here.
-        principal: the name in the store of the principal whose session it is; None: nobody's.
+        session: the id of the session.
+        gate: the gate of the session; None: the session is not live in this process.
+        principal: the name in the store of the session's principal; None: it has none.
     """
 
     question: Pending
@@ -102,7 +104,7 @@ def told_in(body: bytes) -> Told:
     """Return the verdict in the body of a request.
 
     Raises:
-        NoVerdict: 400: it has another form.
+        NoVerdict: 400: the body has another form.
     """
     try:
         found = wire.read_json(body)
@@ -122,18 +124,18 @@ class Desk:
     """The open questions of a store, and the verdicts on them.
 
     Args:
-        store: of the sessions.
+        store: the store of the sessions.
     """
 
     def __init__(self, store: Sessions) -> None:
         self._store = store
         self._live: dict[str, Gate] = {}
-        # Everybody who made the call of a question, if this process saw it asked.
+        # The principals that made the call of a question, if this process asked it.
         self._askers: dict[str, set[Principal | None]] = {}
         self._read: dict[Path, tuple[object, places.Asked]] = {}
 
     def asked(self, question: Pending, gate: Gate, principal: Principal | None) -> None:
-        """Note who made the call that waits."""
+        """Note that a call of a principal waits for a question."""
         self._live[gate.session_id] = gate
         if question.is_new:
             self._askers[question.id] = {principal}
@@ -253,7 +255,7 @@ class Desk:
         """Return a question, also one that is decided or has expired.
 
         Raises:
-            NoVerdict: 404: there is none.
+            NoVerdict: 404: no question has the id.
         """
         if _ID.fullmatch(question_id):
             for one in self._known():
@@ -268,7 +270,7 @@ class Desk:
 
     def _own(self, known: _Known, principal: Principal) -> bool:
         """Return whether a principal made the call itself, or may have made it."""
-        if known.principal is not None:  # the session is served to nobody else
+        if known.principal is not None:  # only its principal can call in this session
             name = self._store.name_of((principal.issuer, principal.subject))
             return known.principal == name
         askers = self._askers.get(known.question.id)

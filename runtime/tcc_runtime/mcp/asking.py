@@ -1,9 +1,9 @@
 """Questions to the person at a client: the requests, the states, and the verdicts in answers.
 
-`tcc gate --elicit ROLE` says that the person at the client has the role.  Then a call that waits
-for this role is answered with a form that has one flag.  Since 2026-07-28 the answer to the call is
-`input_required`, and the client makes the call again.  Before, the gate sends the client a request
-of its own while the call waits.
+`tcc gate --elicit ROLE` declares that the person at the client has the role.  A call that waits for
+this role is answered with a form that has one flag.  Since 2026-07-28 the answer to the call is
+`input_required`, and the client makes the call again.  In earlier versions the gate sends a request
+to the client while the call waits.
 
 Text: docs/ask.md; docs/mcp.md.  Cost: that of the messages.
 """
@@ -22,7 +22,7 @@ from blake3 import blake3
 from tcc_runtime.gate.asking.questions import Pending, Verdict
 from tcc_runtime.mcp import wire
 
-KEY: Final = "approval"  # of the request in a round
+KEY: Final = "approval"  # name of the request in a round
 _CONTEXT: Final = "tcc.session/2 elicitation"
 _STATE: Final = "tcc:ask:"
 _OURS: Final = re.compile(_STATE + "([0-9a-f]{32}):([0-9a-f]{32})")
@@ -37,9 +37,9 @@ class Asking:
     """The receivers of questions: the person at the client, and a callback.
 
     Attributes:
-        roles: of the person at the client.
+        roles: the roles of the person at the client.
         who: the name of this person, for the ledger.
-        asked: is called with each question that a call of this session waits for.
+        asked: called with each question that a call of this session waits for.
     """
 
     roles: frozenset[str] = frozenset()
@@ -70,12 +70,12 @@ class Elicitation:
         self._session = session.encode()
 
     def state(self, question_id: str) -> str:
-        """Return the state that a client gives back with an answer."""
+        """Return the state that a client sends back with an answer."""
         mac = blake3(question_id.encode() + self._session, key=self._key).hexdigest(16)
         return f"{_STATE}{question_id}:{mac}"
 
     def question_of(self, state: str) -> str | None:
-        """Return the id of the question of a state; None: this session never gave it."""
+        """Return the id of the question of a state; None: this session did not create the state."""
         found = _OURS.fullmatch(state)
         if found is None or not hmac.compare_digest(self.state(found[1]), state):
             return None
@@ -112,10 +112,10 @@ def requests(question: Pending) -> wire.Member:
 
 
 def verdict_in(answer: object) -> Verdict | None:
-    """Return the verdict in the result of an elicitation; None: there is none.
+    """Return the verdict in the result of an elicitation, or None.
 
-    An accepted form with the flag approves, without the flag denies.  Declining denies.  Everything
-    else leaves the question open.
+    An accepted form with the flag true approves; with the flag false it denies.  Declining denies.
+    In all other cases the question stays open.
     """
     if not isinstance(answer, Mapping):
         return None
@@ -131,7 +131,7 @@ def verdict_in(answer: object) -> Verdict | None:
 
 
 def plain_result(answer: wire.Response) -> Mapping[str, Any] | None:
-    """Return the members of a client's answer; None: it is an error or no object."""
+    """Return the members of a client's answer; None if the answer is an error."""
     if answer.result is None:
         return None
     return {

@@ -161,17 +161,17 @@ class Session:
 
     @property
     def relays(self) -> bool:
-        """Whether it has a connection to the server."""
+        """True if it has a connection to the server."""
         return self._relay is not None
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call waits or is under way, also one that waits for its client."""
+        """True if a call waits or is under way, also one that waits for its client."""
         return bool(self.under_way) or (self._relay is not None and self._relay.is_calling)
 
     @property
     def has_calls(self) -> bool:
-        """Whether a call or a request waits or is under way, for its client or without it."""
+        """True if a call or a request waits or is under way, for its client or without it."""
         return self._relay is not None and self._relay.is_busy
 
     def use(self, given: Mapping[str, Any]) -> None:

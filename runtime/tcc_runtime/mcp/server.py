@@ -54,7 +54,7 @@ class Server:
 
     @property
     def is_full(self) -> bool:
-        """Whether more than 1 MiB waits for the server to read it."""
+        """True if more than 1 MiB waits for the server to read it."""
         return self.link.waiting > FULL
 
     async def listen(

@@ -167,7 +167,8 @@ def later(
 
 
 def decided(shown: int, key: int, error: int) -> bool:
-    """Whether half of 2^-64 more than -ln t and than a key, both within `error`, has one floor.
+    """Return whether half of 2^-64 more than -ln t and than a key, both within `error`, has one
+    floor.
 
     :class:`tcc_runtime.numbers.fixed.Fixed` has it written out where it costs.
     """

@@ -47,7 +47,8 @@ def begin_with(
 
 
 def fits(artifact: Artifact) -> bool:
-    """Whether the error analyses of floats and of integers of fixed size hold for an artifact.
+    """Return whether the error analyses of floats and of integers of fixed size hold for an
+    artifact.
 
     A kernel has passed it, and no published number can be clamped.
     """

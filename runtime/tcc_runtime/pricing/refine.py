@@ -121,12 +121,12 @@ class Refinement:
 
     @property
     def narrowed(self) -> bool:
-        """Whether an answer has narrowed an edge."""
+        """True if an answer has narrowed an edge."""
         return bool(self._edges)
 
     @property
     def overspent(self) -> bool:
-        """Whether asks have taken more than a cap allows, and asking has not ended."""
+        """True if asks have taken more than a cap allows, and asking has not ended."""
         return not self.closed and (self._overdrawn or self.controller.overspent)
 
     def low(self, item: Item) -> int:

@@ -147,7 +147,7 @@ def children_of(
 
 
 def clamps(race: Race, item: Item, popped: bool) -> bool:
-    """Whether a number had to be clamped that the push of an item publishes, or its pop."""
+    """Return whether a number had to be clamped that the push of an item publishes, or its pop."""
     bits = race.shown(item)[1]
     if not bits:
         return False

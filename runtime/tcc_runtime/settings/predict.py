@@ -101,7 +101,7 @@ def predict(artifact: Artifact, settings: Settings, *, effort: int = EFFORT) -> 
 
 
 def is_short(artifact: Artifact, settings: Settings, most: int) -> bool:
-    """Whether no prediction of such a run says that it expands more nodes than `most`.
+    """Return whether no prediction of such a run says that it expands more nodes than `most`.
 
     A bound on the enclosure's upper end, state by state in arrays, with the widest bucket for each
     state; False where the arrays do not show it.  A tenth of the time of :func:`predict`.
@@ -320,7 +320,7 @@ class Estimate:
 
 
 def needs_estimate(artifact: Artifact) -> bool:
-    """Whether a run may meet more than the plans that it looks for."""
+    """Return whether a run may meet more than the plans that it looks for."""
     return artifact.nondeterministic or bool(artifact.relaxed)
 
 

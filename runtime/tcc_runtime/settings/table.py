@@ -62,7 +62,7 @@ class Option:
     calls: bool = False
 
     def holds(self, number: float, one: int = 1) -> bool:
-        """Whether `number / one` is in range."""
+        """Return whether `number / one` is in range."""
         return (
             (self.least is None or number >= self.least * one)
             and (self.above is None or number > self.above * one)

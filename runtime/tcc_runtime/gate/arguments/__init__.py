@@ -1,11 +1,11 @@
-"""Arguments and answers of calls: JSON values, held to the types of their fields.
+"""Reading arguments and answers of calls: JSON values are checked against the types of fields.
 
-A reader turns an object into the states of its fields, or says the code of the first fault; the
-words of a refusal are made in :mod:`tcc_runtime.gate.refusals`.  The definition of a state is
-:mod:`tcc_certs.values.places`.  Only objects of JSON's own classes are values (str, int, float,
-Decimal, bool, None, dict, list, tuple): an object of another class could change between two looks.
+A reader turns an object into the states of its fields, or returns the code of the first fault.
+:mod:`tcc_runtime.gate.refusals` writes the messages.  :mod:`tcc_certs.values.places` defines the
+states.  Only objects of JSON's own classes are values (str, int, float, Decimal, bool, None, dict,
+list, tuple).  An object of another class could change between the decision and the call.
 Text: docs/gate.md; docs/spec/core.md, section 3.
-Cost: linear in the arguments.  The table of a tool is made when it is first used.
+Cost: linear in the arguments.  The table of a tool is built when it is first used.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from tcc_runtime.gate.arguments.json_writer import SCALARS
 from tcc_runtime.gate.arguments.readers import answer_reader, member_reader
 from tcc_runtime.gate.refusals import Allowed, Scalar
 
-# Values as callers have them: a copy, as somebody may go on changing them, in another thread say.
+# Copies of the caller's values. The caller may change the originals, for example in another thread.
 
 
 def snapshot(value: Any, *, exact: bool = False) -> Any:
-    """A copy of a JSON value down to its texts and numbers: tuples become lists.
+    """Copy a JSON value; tuples become lists.
 
-    What has no such form stays, and the gate refuses it.  Cost: linear, however deep the value is;
-    a part that occurs many times is copied once.
+    Values of other classes are not copied; the gate refuses them later.  Cost: linear in the value,
+    for any depth.  An object that occurs several times is copied once.
 
     Args:
-        exact: an object of a class derived from dict or list stays, too; else it becomes a plain
-            one.
+        exact: if True, instances of subclasses of dict and list are not copied, so the gate refuses
+            them; if False, they become plain dicts and lists.
     """
     made: dict[int, Any] = {}
-    parts: list[tuple[Any, Any, Any]] = []  # each part, what it had, and its copy
+    parts: list[tuple[Any, Any, Any]] = []  # each container, its members, and its copy
     found = _taken(value, exact, made, parts)
-    for _, taken, copy in parts:  # more are added as they are met
+    for _, taken, copy in parts:  # `_taken` appends to the list during the loop
         if type(copy) is dict:
             for name, item in taken.items():
                 copy[name] = item if type(item) in SCALARS else _taken(item, exact, made, parts)
@@ -59,7 +59,7 @@ def snapshot(value: Any, *, exact: bool = False) -> Any:
 
 
 def _taken(value: Any, exact: bool, made: dict[int, Any], parts: list[tuple[Any, Any, Any]]) -> Any:
-    """An empty copy of a container, to be filled; anything else is itself."""
+    """Return an empty copy of a container, which the caller fills; any other value as it is."""
     kind = type(value)
     is_dict, is_list = kind is dict, kind is list or kind is tuple
     if not exact:
@@ -69,7 +69,8 @@ def _taken(value: Any, exact: bool, made: dict[int, Any], parts: list[tuple[Any,
     copy = made.get(id(value))
     if copy is None:
         copy = made[id(value)] = {} if is_dict else []
-        # One step of the interpreter takes the members.  `value` is kept: its id stands for it.
+        # One bytecode step copies the members, so that no other thread changes them meanwhile.
+        # `value` is kept alive, because its id is a key of `made`.
         parts.append((value, (dict if is_dict else list)(value), copy))
     return copy
 
@@ -79,9 +80,10 @@ _LAST_FLOAT: Final = sys.float_info.max
 
 
 def plain(value: Any) -> Any:
-    """A value with its exact numbers as Python's own: the same ones, of a value a gate took.
+    """Return a JSON value with its Decimals as int or float.
 
-    Of what a server writes about its tools, a number beyond all floats is the last of them.
+    A number that a gate accepts keeps its value.  Tool descriptions of a server may have numbers
+    beyond the largest float: these become the largest float.
     """
     if isinstance(value, Decimal):
         small = abs(value.adjusted()) < _MOST_DIGITS
@@ -96,9 +98,10 @@ def plain(value: Any) -> Any:
 
 
 def is_kept(value: Any) -> bool:
-    """Whether :func:`plain` gives the same numbers: a listed one may have more digits than it has.
+    """Return whether :func:`plain` keeps all numbers.  A listed number may have more digits than a
+    float.
 
-    Cost: linear in the value; nested deeper than a gate takes it is not looked at.
+    Cost: linear in the value.  Levels deeper than a gate accepts are ignored.
     """
     level = [value]
     for _ in range(MAX_DEPTH + 2):
@@ -126,10 +129,10 @@ class FieldReader:
     """Reads declared fields of an object.
 
     Args:
-        declared: arguments of a tool, or the attributes that a session starts with.
+        declared: the arguments of a tool, or the attributes that a session starts with.
 
     Attributes:
-        names: the members that the object may have.
+        names: the member names that the object may have.
     """
 
     __slots__ = ("_fields", "names")
@@ -146,7 +149,7 @@ class FieldReader:
         return next(field for other, field, _, _ in self._fields if other == name)
 
     def read(self, values: dict[Any, Any]) -> dict[str, State] | Trouble:
-        """The state of each field, or what is wrong with the first wrong one."""
+        """Return the state of each field by name, or the code and the name of the first fault."""
         names = self.names
         for name in values:
             if type(name) is not str or name not in names:
@@ -172,7 +175,9 @@ class FieldReader:
 
 
 def is_member(field: Field) -> bool:
-    """Whether a field is the member of its name, and does not lie inside of another one."""
+    """Return whether a field is the member with the field's name, not a part inside another
+    member.
+    """
     return field.steps == (field.name,)
 
 
@@ -180,12 +185,13 @@ def is_member(field: Field) -> bool:
 
 
 class Asked(Struct, frozen=True, gc=False):
-    """A call that was asked for, whose arguments have their types.
+    """A requested call whose arguments have their declared types.
 
     Attributes:
-        table: of its tool.
-        states: of all declared arguments.
-        offer: None where the artifact has no such call.
+        table: the table of its tool.
+        states: the states of all declared arguments, by name.
+        offer: the call in the automaton; None: the artifact has no call with these listed
+            arguments.
     """
 
     table: ToolTable
@@ -194,10 +200,11 @@ class Asked(Struct, frozen=True, gc=False):
 
 
 class ToolTable:
-    """How the calls of a tool are read.
+    """Reads the calls of one tool.
 
     Attributes:
-        number: of the tool in the core.
+        number: index of the tool in the core.
+        tool: the tool.
         observed: its listed answers.
     """
 
@@ -219,7 +226,7 @@ class ToolTable:
         ]
 
     def read(self, arguments: object) -> Asked | Trouble:
-        """The call that the arguments name, or what is wrong with them."""
+        """Return the call with these arguments, or the code and the name of the first fault."""
         if type(arguments) is not dict:
             return Code.NO_VALUE, "arguments"
         found = self._reader.read(arguments)
@@ -228,9 +235,9 @@ class ToolTable:
         return Asked(self, found, self._machine.offer_for(self.number, found))
 
     def answers(self, answer: object, used: Container[str]) -> dict[str, State]:
-        """The states of the listed answers and of those that are used.
+        """Return the states of the listed answers and of the other answers in `used`, by name.
 
-        If nobody reported an answer, each of them is unknown.
+        If `answer` is None (the caller reported no answer), each state is UNKNOWN.
         """
         return {
             name: UNKNOWN if answer is None else read(answer)
@@ -239,7 +246,7 @@ class ToolTable:
         }
 
     def allowed(self, offer: Offer) -> Allowed:
-        """The call as JSON values."""
+        """Return the call with its listed arguments as JSON values."""
         arguments: dict[str, Scalar] = {}
         for (field, shown), at in zip(self._shown, offer.values, strict=True):
             if is_member(field) and not (field.optional and at == 0):
@@ -248,7 +255,9 @@ class ToolTable:
 
 
 def _scalar(text: str) -> Scalar:
-    """The JSON value of a listed value; a float where it prints back as the same text."""
+    """Return the JSON value of a listed value.  A number is a float if that prints as the same
+    text, else a Decimal.
+    """
     value = json_of(text)
     if isinstance(value, Decimal):
         return float(value) if text_of(float(value)) == text else value
@@ -256,7 +265,7 @@ def _scalar(text: str) -> Scalar:
 
 
 class ToolTables:
-    """The tables of an artifact's tools, each made when it is first used."""
+    """The tables of the tools of an artifact, each built when it is first used."""
 
     __slots__ = ("_machine", "_tables")
 
@@ -265,12 +274,12 @@ class ToolTables:
         self._tables: dict[int, ToolTable] = {}
 
     def named(self, name: object) -> ToolTable | None:
-        """The table of a tool; None where the grammar has no such tool."""
+        """Return the table of a tool by name; None: the grammar has no such tool."""
         number = self._machine.tools.get(name) if type(name) is str else None
         return None if number is None else self.numbered(number)
 
     def numbered(self, number: int) -> ToolTable:
-        """The table of a tool by its number."""
+        """Return the table of a tool by its index in the core."""
         found = self._tables.get(number)
         if found is None:
             found = self._tables[number] = ToolTable(self._machine, number)

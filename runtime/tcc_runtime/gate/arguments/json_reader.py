@@ -13,20 +13,22 @@ from typing import Any, Final
 
 from tcc_certs.values.declared import MOST_DIGITS
 
-# A value that nobody knows.  No JSON type is its type, so every reader of values treats it so.
+# Marks an unreadable value. Its class is no class of JSON, so every reader takes it as a wrong
+# value.
 UNREADABLE: Final = object()
-# How deep Python's own reader goes is another number in each version of it.
+# A fixed bound, because the bound of Python's own reader depends on the version.
 DEEPEST: Final = 500
 _STARTS: Final = frozenset('{["-0123456789tfnNI')
 _SPACE: Final = " \t\r\n"
 
 
 def answer_in(text: str) -> Any:
-    """The value of a JSON text; any other text is itself.
+    """Return the value of a JSON text; a text that is not JSON as it is.
 
     Returns:
-        UNREADABLE for JSON with duplicate members, or nested deeper than `DEEPEST`.  A number that
-        has more digits than a listed value, NaN and an infinity are UNREADABLE at their places.
+        UNREADABLE for JSON with duplicate members, or nested deeper than `DEEPEST`.  Inside a
+            value, UNREADABLE replaces NaN, infinities, and numbers with too many digits for a
+            listed value.
     """
     if text.lstrip(_SPACE)[:1] not in _STARTS:
         return text
@@ -41,13 +43,12 @@ def answer_in(text: str) -> Any:
 
 
 def texts_in(text: str) -> list[Any] | None:
-    """The value of a JSON list, object or text as nested lists, with all duplicate members.
+    """Return the values of a JSON list, object or text as nested lists; None for any other text.
 
-    Returns:
-        None for any other text.
+    Objects become lists of their values, so the values of duplicate members are included.
 
     Raises:
-        RecursionError: it is nested deeper than Python's own reader goes.
+        RecursionError: the value is nested deeper than Python's reader allows.
     """
     if text.lstrip(_SPACE)[:1] not in ("{", "[", '"'):
         return None
@@ -58,10 +59,10 @@ def texts_in(text: str) -> list[Any] | None:
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these members.
+    """Return the object with these members.
 
     Raises:
-        ValueError: two have one name.
+        ValueError: two members have the same name.
     """
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -70,7 +71,7 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def is_deeper(value: Any, most: int) -> bool:
-    """Whether more than `most` lists and objects are nested in one another."""
+    """Return whether more than `most` lists and objects are nested in one another."""
     level = _below([value])
     for _ in range(most):
         if not level:

@@ -1,4 +1,4 @@
-"""Canonical JSON of any value, quickly where the standard writer gives the same bytes.
+"""Canonical JSON of any value; uses the fast standard writer where it gives the same bytes.
 
 The definition is :func:`tcc_certs.values.canonical.json_text`.  Normative text:
 docs/spec/session.md, section 2.  Cost: linear in the value.
@@ -25,7 +25,7 @@ _written: Final = Encoder(order="sorted").encode
 
 
 def json_bytes(value: object, most: int) -> bytes | Code:
-    """The canonical JSON of a value, of at most so many bytes, or why it has none."""
+    """Return the canonical JSON of a value, at most `most` bytes; or the code of its fault."""
     quick = _quick(value)
     if quick is not None and len(quick) <= most:
         return quick
@@ -36,10 +36,10 @@ def json_bytes(value: object, most: int) -> bytes | Code:
 
 
 def _quick(value: object) -> bytes | None:
-    """The bytes of the standard writer; None where they may not be canonical.
+    """Return the bytes of the standard writer; None if they may not be canonical.
 
-    That is so for a value of a class of its own, a name that is no text, a number that is large or
-    written with an exponent, and for too many levels or parts.
+    None for other classes, member names that are no texts, large numbers, numbers that are written
+    with an exponent, and too many levels or parts.
     """
     level: list[object] = [value]
     left = _MOST_PARTS
@@ -69,13 +69,13 @@ def _quick(value: object) -> bytes | None:
 
 
 def _are_short(parts: list[object], kinds: set[type]) -> bool:
-    """Whether all numbers are written without an exponent, as canonical JSON writes them."""
+    """Return whether all numbers are written without an exponent, as canonical JSON writes them."""
     if int in kinds:
         whole = [part for part in parts if type(part) is int]
         if min(whole) < LEAST_WHOLE or max(whole) > MOST_WHOLE:
             return False
     if float in kinds:
-        # Smaller ones are printed with an exponent, whole ones with a point.
+        # The writer prints smaller numbers with an exponent, and whole floats with a point.
         other = [part for part in parts if type(part) is float]
         return all(1e-4 <= abs(part) < 1e15 and part % 1 != 0 for part in other)
     return True

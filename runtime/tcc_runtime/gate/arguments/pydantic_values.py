@@ -20,21 +20,25 @@ from pydantic_core import to_json, to_jsonable_python
 from tcc_runtime.gate.arguments import plain
 from tcc_runtime.gate.arguments.json_writer import SCALARS
 
-_DEPTH = 66  # what is nested deeper is no value
+_DEPTH = 66  # deeper values have no JSON
 _ARRAYS = (tuple, set, frozenset)
 _Known: TypeAlias = "dict[int, tuple[Any, Any, Any]]"
 
 
 def json_and_copy(value: Any) -> tuple[Any, Any]:
-    """The JSON of a value, and the copy that a tool gets.
+    """Return the JSON of a value, and the copy that a tool gets.
 
-    What has no JSON is both itself: the gate refuses it.
+    For a value without JSON both are the value itself, which the gate refuses.
     """
     return _pair(value, _DEPTH, {})
 
 
 def _pair(value: Any, depth: int, known: _Known) -> tuple[Any, Any]:
-    """As :func:`json_and_copy`; `known` has each container that was met, its JSON and its copy."""
+    """Implement :func:`json_and_copy`.
+
+    Args:
+        known: maps the id of each visited container to the container, its JSON and its copy.
+    """
     if type(value) in SCALARS or depth <= 0:
         return value, value
     if isinstance(value, enum.Enum):  # a constant of the program
@@ -46,7 +50,7 @@ def _pair(value: Any, depth: int, known: _Known) -> tuple[Any, Any]:
         return value, value
     if id(value) in known:
         return known[id(value)][1:]
-    known[id(value)] = value, value, value  # of a value inside of itself
+    known[id(value)] = value, value, value  # a value that contains itself gets itself
     found = _container(value, depth - 1, known)
     known[id(value)] = value, *found
     return found
@@ -67,7 +71,7 @@ def _container(value: Any, depth: int, known: _Known) -> tuple[Any, Any]:
 
 
 def _of_subclass(value: Any) -> str | int | float | None:
-    """The text or number that an object of a class derived from such a kind is."""
+    """Return the plain str, int or float of an instance of such a class; None for other values."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -76,7 +80,7 @@ def _of_subclass(value: Any) -> str | int | float | None:
 
 
 def _object(value: Any, depth: int, known: _Known) -> tuple[Any, Any]:
-    """An object of another class, built anew from its JSON."""
+    """Return the JSON of an object of another class, and a new object built from this JSON."""
     kind: Any = type(value)
     try:
         written = _written(value, depth, known)
@@ -92,7 +96,7 @@ def _object(value: Any, depth: int, known: _Known) -> tuple[Any, Any]:
 
 
 def _written(value: Any, depth: int, known: _Known) -> Any:
-    """The JSON of an object, by its own class."""
+    """Return the JSON of an object, as its own class writes it."""
     if isinstance(value, BaseModel):
         return _pair(value.model_dump(by_alias=True), depth, known)[0]
     return to_jsonable_python(value)

@@ -1,7 +1,7 @@
-"""Quick readers of JSON values: each gives the state that the definition gives.
+"""Fast readers of JSON values; each returns the same state as :mod:`tcc_certs.values.places`.
 
-A reader is made once for each field.  It reads the usual values of its type by itself and leaves
-all others to :mod:`tcc_certs.values.places`, which says what is wrong with them, too.
+A reader is built once for each field.  It reads the usual values of its type itself, and passes all
+other values to :mod:`tcc_certs.values.places`, which also finds the fault of a wrong value.
 
 Cost: a fraction of a microsecond for a text, a whole number, a flag or a listed value.
 """
@@ -37,9 +37,9 @@ _LARGE = 1 << 53  # from here on doubles are whole numbers
 
 
 def member_reader(field: Field) -> Read | None:
-    """The reader of the member that a field is: of its value, which is there.
+    """Return a reader of the value of a field; None: the field is no member of the object itself.
 
-    None: the field lies at another place.  The reader raises Wrong as :func:`places.read` does.
+    The reader raises Wrong as :func:`places.read` does.
     """
     if field.steps != (field.name,) or field.name == "*":
         return None
@@ -48,7 +48,10 @@ def member_reader(field: Field) -> Read | None:
 
 
 def answer_reader(field: Field) -> Read:
-    """The reader of an answer field in a whole answer, as :func:`places.answered`."""
+    """Return a reader that takes a whole answer and returns the state of a field.
+
+    It returns the same as :func:`places.answered`.
+    """
     step = field.steps[0] if len(field.steps) == 1 else "*"
     if step == "*":
         return lambda answer: places.answered(answer, field)
@@ -66,7 +69,11 @@ def answer_reader(field: Field) -> Read:
 
 
 def _read_field(field: Field, others: Read) -> Read:
-    """The reader of a value at the place of a field; `others` reads what this does not."""
+    """Return a reader of the value of a field.
+
+    Args:
+        others: reads the values that the fast reader does not.
+    """
     read = _listed(field.values, others) if field.type is None else _typed(field.type, others)
     if not field.null:
         return read
@@ -144,7 +151,7 @@ def _number(kind: NumberType, others: Read) -> Read:
 
 
 def _exact(value: float) -> int | Fraction | None:
-    """The shortest decimal of a double; None: it is printed with an exponent."""
+    """Return the shortest decimal of a double; None if it is printed with an exponent."""
     if value.is_integer():
         return int(value)
     printed = float.__repr__(value)
@@ -175,7 +182,7 @@ def _list(kind: ListType, others: Read) -> Read:
             try:
                 return "l", tuple([element(item) for item in value])
             except Wrong:
-                pass  # or it is read in another way
+                pass  # the definition reads it again
         return others(value)
 
     return read
@@ -206,5 +213,5 @@ def _record(kind: RecordType, others: Read) -> Read:
 
 
 def _fail(value: Any) -> State:
-    """What is inside of a list or an object is read by the definition as a whole."""
+    """Raise Wrong, so that the definition reads the whole list or object."""
     raise Wrong

@@ -74,9 +74,9 @@ class Asked:
 
     Attributes:
         first: the first record, without its MAC.
-        session_id: of the session; texts: its statements.
-        asked: the questions by their ids.
-        verdicts: by the ids of their questions.
+        session_id, texts: the id of the session, and the texts of its statements.
+        asked: all questions, by id.
+        verdicts: the verdicts, by the id of the question.
         last_ms: the time of the last record that has one.
         ended: whether the session has ended.
     """
@@ -90,10 +90,10 @@ class Asked:
     ended: bool = False
 
     def add(self, record: Record, line: int) -> None:
-        """Continue with a record.
+        """Add the next record of the ledger.
 
         Raises:
-            Rejected: L103: it has another form; D102: another schema.
+            Rejected: L103: the record has another form; D102: it has another schema.
         """
         kind = check_record(record, line)
         found: Any = record
@@ -160,13 +160,15 @@ class Asked:
 
 
 def places_of(place: str, key: bytes | None = None) -> list[Place]:
-    """The ledgers of a place: of a file the file, of a folder or store its ledgers by name.
+    """Return the ledgers of a place: a file is one ledger; a folder or store has several, sorted by
+    name.
 
     Args:
-        key: of the session, if the place is one ledger.  None: the key in the file next to it.
+        key: the key of the session, if the place is one ledger.  None: the key is in the file next
+            to it.
 
     Raises:
-        SettingsError: the place is a URL, which this release does not have, or is not there.
+        SettingsError: the place does not exist, or is a URL, which is not supported.
         ResumeError, LedgerError, Rejected: the store cannot be read.
     """
     if _URL in place:
@@ -184,7 +186,7 @@ def places_of(place: str, key: bytes | None = None) -> list[Place]:
 
 
 def of_store(sessions: Sessions, session_id: str) -> Place:
-    """The ledger of a session of a store."""
+    """Return the ledger of a session of a store."""
     ledger = sessions.folder / f"{session_id}.ledger"
     return Place(ledger=ledger, key=lambda: sessions.key_of(session_id), private=True)
 
@@ -206,10 +208,11 @@ def _is_session(path: Path) -> bool:
 
 
 def questions_in(place: Place) -> Asked:
-    """The questions of a ledger, read without its lock.
+    """Read the questions of a ledger without its lock.
 
     Raises:
-        LedgerError: it cannot be read.
+        LedgerError: the ledger cannot be read.
+        ResumeError: the file has no session.
         Rejected: L101, L102, L103, D102, D201: the ledger is broken.
     """
     found = Asked()
@@ -238,15 +241,15 @@ def decide(
     *,
     clock: Callable[[], int] = records.now_ms,
 ) -> Place:
-    """Hand in the verdict on a question of one of these ledgers; return the place.
+    """Deliver the verdict on a question of one of these ledgers; return the place of the ledger.
 
-    The ledger has the verdict when this returns.
+    The ledger has the verdict when the function returns.
 
     Raises:
-        VerdictError: no ledger has the question, or it has a verdict or has expired.
+        VerdictError: no ledger has the question, or the question has a verdict or has expired.
         ValueError: `who` is no name, or `reason` is too long.
-        LedgerError: the ledger cannot be read or written; with a `BlockingIOError`: another process
-            has its lock, and takes no verdict.
+        LedgerError: the ledger cannot be read or written.  Its cause is a `BlockingIOError` if
+            another process has the lock and takes no verdict.
         ResumeError: the key is missing, or is not the key of the session.
         Rejected: the ledger is broken.
     """
@@ -265,17 +268,19 @@ def decide(
 
 
 def _hand_in(place: Place, key: bytes, handed: Handed, clock: Callable[[], int]) -> Path:
-    """Leave a verdict in a file, unless another one is there: then that one is delivered.
+    """Leave a verdict in a file.  If a file with another verdict on the question exists, deliver
+    that one.
 
     Raises:
-        VerdictError: another verdict was there.
-        LedgerError: the system refuses.
+        VerdictError: the other verdict was delivered.
+        LedgerError: a file cannot be read or written.
     """
     try:
         with suppress(FileExistsError):
             return verdict_files.hand_in(place.ledger, key, handed)
         for path, other in verdict_files.waiting(place.ledger, key, handed.session_id):
-            if other.id == handed.id:  # of a process that ended, or of one that delivers it now
+            # left by a process that ended, or by a process that delivers it now
+            if other.id == handed.id:
                 _deliver(place, key, other, path, clock)
                 raise VerdictError(handed.id, "decided")
         return verdict_files.hand_in(place.ledger, key, handed)
@@ -349,10 +354,10 @@ def _record(journal: InFile, key: bytes, handed: Handed, clock: Callable[[], int
 
 
 def _check_mac(record: Mapping[str, Json], macs: bytes, previous: bytes, line: int) -> None:
-    """Check that the holder of the key has written a record.
+    """Check that the holder of the key wrote a record.
 
     Raises:
-        ResumeError: another key has.
+        ResumeError: the MAC was made with another key.
     """
     body = encode({name: value for name, value in record.items() if name != MAC})
     if record.get(MAC) != canonical.record_mac(macs, previous, body).hex():
@@ -360,10 +365,10 @@ def _check_mac(record: Mapping[str, Json], macs: bytes, previous: bytes, line: i
 
 
 def _require_taken(place: Place, handed: Handed) -> None:
-    """Require that a gate has recorded the verdict that it took.
+    """Require that the ledger has the verdict that a gate took from the file.
 
     Raises:
-        VerdictError: it has not.
+        VerdictError: the ledger has no verdict on the question, or another verdict.
     """
     found = questions_in(place).verdicts.get(handed.id)
     if found != handed.verdict:

@@ -1,6 +1,7 @@
 """The questions of a session, as its gate keeps and shows them.
 
-Text: docs/ask.md; docs/spec/session.md, section 6.  Cost: constant for each question and verdict.
+Text: docs/ask.md; docs/spec/session.md, section 6.  Cost: constant time for each question and
+verdict.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ _WHY: Final[Mapping[Why, str]] = {
 
 
 class Pending(Exception):
-    """A call waits for the verdict of a person.  It was not made; nothing refuses it.
+    """A call waits for the verdict of a person.  It was neither made nor refused.
 
     Attributes:
         id: the id of the question, 32 hex digits.
         who: the role that the statement names.
-        text: the `ask` statement; because: its reason, or None.
+        text, because: the `ask` statement, and its reason or None.
         tool: the tool of the call.
-        arguments: texts of its arguments, as far as the ledger has their values.
+        arguments: the arguments whose values the ledger has, as texts.
         hidden: the names of the other arguments that the call has.
         asked_ms: the time of the question, UTC.
         expires_ms: the last time at which it is open, UTC.
-        is_new: whether the call that raised this has asked the question.
+        is_new: whether this call asked the question; False: it was open before.
     """
 
     code: Final = "R211"
@@ -87,7 +88,7 @@ class Pending(Exception):
         }
 
     def again(self, *, is_new: bool = False) -> Pending:
-        """Another exception for the same question."""
+        """Return a new exception for the same question."""
         return _again({**self.to_json(), "is_new": is_new})
 
     def __reduce__(self) -> tuple[Callable[..., Pending], tuple[dict[str, Any]]]:
@@ -122,8 +123,8 @@ class ShownQuestion(Question):
     """A question that the gate can show.
 
     Attributes:
-        pending: its view for callers.
-        reason: why a person denied it, if this process knows.
+        pending: the exception that callers get for the question.
+        reason: why a person denied the call; '' if this process does not know.
     """
 
     pending: Pending | None = None
@@ -135,8 +136,8 @@ class Questions:
 
     Args:
         rules: the statements of the core.
-        texts: their canonical texts.
-        reasons: their `because`.
+        texts: the canonical texts of the statements.
+        reasons: the `because` of each statement, or None.
     """
 
     __slots__ = ("_approvals", "_reasons", "_rules", "_texts")
@@ -163,9 +164,10 @@ class Questions:
         return tuple([one for one in found if one is not None])
 
     def is_only(self, question_id: str, now_ms: int) -> bool:
-        """Whether a verdict that names no question can mean this one only.
+        """Return whether a verdict without an id can only mean this question.
 
-        No other question is open, and no person has approved the same call for another statement.
+        True if no other question is open, and the same call has no usable approval of another
+        statement.
         """
         asked = self._approvals.questions[question_id].asked
         return [one.id for one in self._approvals.open(now_ms)] == [question_id] and not any(
@@ -173,7 +175,7 @@ class Questions:
         )
 
     def why_not(self, question_id: object, now_ms: int) -> Why | None:
-        """Why a verdict on a question cannot be recorded now; None: it can."""
+        """Return why a verdict on a question cannot be recorded now; None: it can be recorded."""
         known = self._approvals.questions
         question = known.get(question_id) if isinstance(question_id, str) else None
         if question is None:
@@ -191,7 +193,12 @@ class Questions:
         opened: Mapping[str, Json],
         now_ms: int,
     ) -> dict[str, Json]:
-        """`ask`, with a new id."""
+        """Return an `ask` record with a new random id.
+
+        Args:
+            statement: the number of the `ask` statement.
+            opened: the entries of the open arguments, by name.
+        """
         rule = self._rules[statement]
         return {
             "kind": "ask",
@@ -212,10 +219,10 @@ class Questions:
         arguments: Mapping[str, str] = _NOTHING,
         hidden: tuple[str, ...] = (),
     ) -> Pending:
-        """Keep the question of an `ask` record.
+        """Add the question of an `ask` record; return it as callers see it.
 
         Args:
-            arguments, hidden: as of :class:`Pending`.
+            arguments, hidden: see :class:`Pending`.
         """
         statement, at_ms, expires_ms = record["statement"], record["at_ms"], record["expires_ms"]
         pending = Pending(
@@ -236,35 +243,37 @@ class Questions:
         return pending
 
     def decide(self, question_id: str, verdict: str, at_ms: int, reason: str = "") -> None:
-        """Keep a verdict that :meth:`why_not` allows."""
+        """Store the verdict on a question.  :meth:`why_not` must have returned None."""
         question = self._approvals.decide(question_id, verdict, at_ms)
         if isinstance(question, ShownQuestion):
             question.reason = reason
 
     def use(self, seq: int, ids: Sequence[str]) -> None:
-        """A call uses approvals."""
+        """Note that call `seq` uses these approvals."""
         self._approvals.use(seq, ids)
 
     def settle(self, seq: int, outcome: str) -> None:
-        """A call has this outcome; an unknown one decides nothing."""
+        """Note the outcome of a call.  If it failed, it gives its approvals back.  Unknown outcomes
+        are ignored.
+        """
         if outcome in _KNOWN:
             self._approvals.settle(seq, outcome)
 
 
 def pending_of(question: Question | None) -> Pending | None:
-    """Return the view of a question for callers."""
+    """Return a question as callers see it; None if there is no question."""
     return question.pending if isinstance(question, ShownQuestion) else None
 
 
 def reason_of(question: Question) -> str:
-    """Why a person denied the call, if this process knows; else empty."""
+    """Return why a person denied the call; '' if this process does not know."""
     return question.reason if isinstance(question, ShownQuestion) else ""
 
 
 def argument_texts(
     names: Sequence[str], listed: Mapping[str, object], opened: Mapping[str, Json]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The texts of the arguments of a call that a ledger has, and the names of the others.
+    """Return the texts of the arguments whose values a ledger has, and the names of the others.
 
     Args:
         names: the declared arguments, in their order.
@@ -286,7 +295,12 @@ def argument_texts(
 
 
 def value_text(kind: str, canonical: str) -> str:
-    """The text of a value for a person, from its type byte and its canonical bytes."""
+    """Return the text of a value for a person.
+
+    Args:
+        kind: the type byte, such as ``t`` for a time.
+        canonical: the canonical text of the value.
+    """
     if kind == "t":
         return time_text(canonical) or canonical
     return "null" if kind == "z" else canonical

@@ -1,10 +1,10 @@
-"""Verdicts in files, for the gate that has the session of a ledger.
+"""Files with verdicts, which the gate that has the session open reads.
 
-The folder of a ledger NAME is ``NAME.verdicts``, and the file of a verdict has the id of its
-question.  It appears whole: it is written under another name, synced and linked.  A link replaces
-nothing, so the first verdict stands.  Its content is authenticated with the key of the session,
-because everybody who can write into the folder would be able to approve otherwise.  The gate that
-takes a verdict writes the record, and removes the file when the disk has the record.
+The folder for a ledger NAME is ``NAME.verdicts``.  The file of a verdict has the id of its question
+as its name.  It is written under another name, synced and linked, so it is never incomplete.  A
+link replaces no file, so the first verdict counts.  Its content is authenticated with the key of
+the session.  Otherwise everybody who can write into the folder could approve calls.  The gate that
+takes a verdict writes the record, and removes the file when the record is on the disk.
 
 Text: docs/ask.md.  Cost: a look at a folder that rarely exists; a file for each verdict.
 """
@@ -45,12 +45,12 @@ _READ: Final = (
 
 
 class Handed(NamedTuple):
-    """A verdict that is handed to a gate.
+    """A verdict in a file.
 
     Attributes:
-        id: of the question; session_id: of its session.
+        id, session_id: the ids of the question and its session.
         who: the name of the person.
-        reason: of a denial; it is not recorded.
+        reason: the reason of a denial; the ledger does not have it.
     """
 
     id: str
@@ -61,16 +61,16 @@ class Handed(NamedTuple):
 
 
 def folder_of(ledger: Path) -> Path:
-    """The folder of the verdicts for a ledger."""
+    """Return the folder for the verdicts on questions of a ledger."""
     return ledger.with_name(f"{ledger.name}.verdicts")
 
 
 def hand_in(ledger: Path, key: bytes, handed: Handed) -> Path:
-    """Leave a verdict for the gate that has the session; return its file.
+    """Write a verdict to a file for the gate that has the session; return the path.
 
     Raises:
-        FileExistsError: a verdict on the question is there already.
-        OSError: the system refuses.
+        FileExistsError: a file with a verdict on this question exists.
+        OSError: the file cannot be written.
     """
     folder = folder_of(ledger)
     with suppress(FileExistsError):
@@ -95,9 +95,9 @@ def hand_in(ledger: Path, key: bytes, handed: Handed) -> Path:
 
 
 def waiting(ledger: Path, key: bytes, session_id: str) -> Iterator[tuple[Path, Handed]]:
-    """The verdicts that wait for a gate, in the order of their ids.
+    """Yield the verdicts that no gate has taken yet, in the order of their ids.
 
-    A file that is none, or is not of a holder of the key, is removed.
+    A file that has no verdict, or was not written with the key, is removed and logged.
     """
     for name in _names(folder_of(ledger)):
         path = folder_of(ledger) / name

@@ -1,9 +1,9 @@
 """Verdicts of persons, as a gate records them.
 
 A verdict comes from a caller of this process, or from a file next to the ledger
-(:mod:`tcc_runtime.gate.asking.verdict_files`).  The gate looks for files when a call waits for a
-person.  Meanwhile a thread looks every quarter of a second, as long as a question is open.
-Text: docs/ask.md; docs/spec/session.md, section 6.  Cost: a record for each verdict.
+(:mod:`tcc_runtime.gate.asking.verdict_files`).  The gate looks for files when a call needs a
+person.  While a question is open, a thread also looks every 0.25 seconds.  Text: docs/ask.md;
+docs/spec/session.md, section 6.  Cost: a record for each verdict.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _EVERY: Final = 0.25  # seconds between two looks for files
 def record(access: Access, question_id: str, verdict: Verdict, who: str, reason: str) -> None:
     """Record a verdict on a question of the session.
 
-    Callers have the turn, the lock of the file and that of the session.
+    The caller has the turn, the lock of the file and the lock of the session.
 
     Args:
-        who: the name of the person; reason: of a denial.
+        who, reason: the name of the person, and the reason of a denial.
 
     Raises:
-        VerdictError: there is no such question, it has a verdict, or it has expired.
+        VerdictError: no question has this id, it has a verdict, or it has expired.
         ValueError: `who` is no name, or `reason` is too long.
-        Refused: R303, R306.
+        Refused: R303: the session has ended; R306: the record cannot be written.
     """
     check(who, reason)
     session = access.session
@@ -73,12 +73,13 @@ def check(who: object, reason: object) -> None:
 
 
 def take(access: Access) -> bool:
-    """Record the verdicts that wait in files; return whether there was one.
+    """Record the verdicts in files; return whether any was recorded.
 
-    Callers have the turn, the lock of the file and that of the session.
+    The caller has the turn, the lock of the file and the lock of the session.  Verdicts that cannot
+    be recorded are logged, and their files removed.
 
     Raises:
-        Refused: R303, R306.
+        Refused: R303: the session has ended; R306: a record cannot be written.
     """
     journal, follower = access.journal, access.follower
     if not isinstance(journal, InFile):
@@ -95,7 +96,7 @@ def take(access: Access) -> bool:
 
 
 def watch(access: Access) -> None:
-    """Look for files from now on, as long as a question of the session is open."""
+    """Start looking for files with verdicts, as long as a question of the session is open."""
     if isinstance(access.journal, InFile):
         _watch.add(access)
 
@@ -166,7 +167,9 @@ _watch = _Watch()
 
 
 def _forked() -> None:
-    """Start anew in a fork: the thread is the parent's, and its lock may never be released."""
+    """Replace the watcher in a forked process: its thread does not exist there, and its lock may be
+    locked forever.
+    """
     global _watch
     _watch = _Watch()
 

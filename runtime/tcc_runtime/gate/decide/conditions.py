@@ -1,8 +1,9 @@
-"""Conditions and terms as closures: each is compiled once, and means what the definition says.
+"""Compiles conditions and terms to closures that mean the same as the definition.
 
-A closure takes a :class:`tcc_runtime.gate.decide.feeds.Frame`.  Sources with a stream are answered
-from their feeds.  Every other source, and every feed that does not know, falls back to
-:meth:`tcc_certs.policy.meaning.Evaluation.members`, whose filters are closures, too.
+A closure takes a :class:`tcc_runtime.gate.decide.feeds.Frame`.  For a source with a stream,
+closures use the index that its feed keeps.  For other sources, and if an index does not know the
+answer, they call :meth:`tcc_certs.policy.meaning.Evaluation.members`, whose filters are closures,
+too.
 """
 
 from __future__ import annotations
@@ -79,12 +80,13 @@ from tcc_runtime.gate.decide.relations import (
     relation_of,
 )
 
-Find: TypeAlias = "Callable[[Frame], Any]"  # the bucket that decides; None: there is none
+Find: TypeAlias = "Callable[[Frame], Any]"  # returns the bucket that decides, or None
 Range: TypeAlias = "Callable[[Frame], tuple[int, int]]"
 LastOnes: TypeAlias = "Callable[[Frame], list[Element | None]]"
 
 _NULL: State = ("z", None)
-_ALL: tuple[State, ...] = (("s", ""),)  # what an index without a relation has of each element
+# an index without a relation has this one state for each element
+_ALL: tuple[State, ...] = (("s", ""),)
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operators.lt, "<=": operators.le, ">": operators.gt, ">=": operators.ge,
 }  # fmt: skip
@@ -99,7 +101,8 @@ class Compiler(Closures):
     """Compiles the conditions of a core.
 
     Args:
-        decided: whether level 0 is a call being decided, which has no answers yet.
+        decided: whether level 0 is the call being decided, which has no answers yet.  False: level
+            0 is the first call of an `owe`.
     """
 
     def __init__(self, core: Core, *, decided: bool) -> None:
@@ -112,16 +115,16 @@ class Compiler(Closures):
     # Conditions.
 
     def filter(self, conditions: Sequence[Condition], negative: bool) -> Closure:
-        """The closure of all conditions together, made once."""
+        """Return the closure of all conditions together; cached by the id of the sequence."""
         key = id(conditions), negative
         found = self._filters.get(key)
         if found is None:
-            # The conditions are kept: their id is the key.
+            # Keeping the conditions keeps their id valid as a key.
             found = self._filters[key] = conditions, self.all_of(conditions, negative)
         return found[1]
 
     def all_of(self, conditions: Sequence[Condition], negative: bool) -> Closure:
-        """The closure of all conditions together."""
+        """Return the closure of all conditions together: Kleene's and."""
         parts = tuple([self.truth(condition, negative) for condition in conditions])
         if len(parts) == 1:
             return parts[0]
@@ -139,7 +142,9 @@ class Compiler(Closures):
         return all_of
 
     def truth(self, condition: Condition, negative: bool) -> Closure:
-        """The closure of a condition; `negative` as in the definition."""
+        """Return the closure of a condition; `negative` as in :meth:`Evaluation.truth` of the
+        definition.
+        """
         match condition:
             case forms.Not(of):
                 return _negation(self.truth(of, not negative))
@@ -154,11 +159,13 @@ class Compiler(Closures):
         return self._atom(condition, self._asked(condition, negative))
 
     def _every(self, of: Source, conditions: tuple[Condition, ...], negative: bool) -> Closure:
-        """Whether conditions are true for each element of a source."""
+        """Return the closure of: the conditions are true for each element of a source."""
         if of.marks and any(isinstance(part, Source) for part in walk(conditions)):
-            # Only elements behind the marks are looked at: others cut no source.
+            # Use the definition: evaluating the conditions for elements before the marks could set
+            # `cut`.
             return lambda frame: frame.every(of, conditions, negative)
-        # No element is one for which the conditions are not true.
+        # Otherwise the condition is equal to: the source has no element for which the conditions
+        # fail.
         failing = forms.Not(forms.All(conditions))
         outside = replace(of, conditions=(*of.conditions, failing))
         general = _negation(self.truth(forms.Some(outside), not negative))
@@ -173,7 +180,7 @@ class Compiler(Closures):
         return general
 
     def _atom(self, form: object, ask: Closure) -> Closure:
-        """A comparison that is asked for each combination of last elements."""
+        """Return a closure that evaluates a comparison for each combination of last elements."""
         if not any(isinstance(part, forms.Last) for part in walk(form)):
             return ask
 
@@ -211,7 +218,7 @@ class Compiler(Closures):
         raise TypeError(condition)
 
     def holds(self, most: Term) -> Closure:
-        """Whether the total of a frame is at most a term."""
+        """Return the closure of: `frame.total` is at most a term."""
         if isinstance(most, forms.Constant) and most.state[0] == "n":
             number = most.state[1]
             return lambda frame: bool(frame.total[1] <= number)
@@ -250,7 +257,7 @@ class Compiler(Closures):
     # Terms.
 
     def term(self, term: Term) -> Read:
-        """The closure of a term."""
+        """Return the closure of a term."""
         match term:
             case forms.Constant(state):
                 return lambda frame: state
@@ -308,7 +315,7 @@ class Compiler(Closures):
         return get
 
     def _holder(self, of: Term) -> Callable[[Frame], Any]:
-        """The closure of a call, a row or a state whose field is asked for."""
+        """Return the closure of the call, row or state that a field is read from."""
         match of:
             case forms.Element(level):
                 return lambda frame: frame.elements[level]
@@ -342,7 +349,7 @@ class Compiler(Closures):
     def _stream(
         self, source: Source, bucket: type[Bucket], term: Term | None = None
     ) -> Stream | None:
-        """The stream of a source; None: it has none."""
+        """Return the stream of a source, cached; None: the source has no index."""
         key = source, bucket, term
         if key not in self._streams:
             self._streams[key] = self._new_stream(source, bucket, term)
@@ -375,7 +382,7 @@ class Compiler(Closures):
         )  # fmt: skip
 
     def _compared_states(self, relation: Relation) -> Callable[[Frame], Sequence[State]]:
-        """The closure of the states of an element that a relation compares."""
+        """Return the closure of the states of an element that a relation compares."""
         if relation.own is None:
             return lambda frame: _ALL
         own = self.term(relation.own)
@@ -407,9 +414,9 @@ class Compiler(Closures):
         return states
 
     def _view(self, source: Source) -> Callable[[Frame], View | None] | None:
-        """The closure of what an index knows of the members of a source; None: it has none.
+        """Return the closure of an index's view of the members of a source; None: it has no index.
 
-        The view is None if the index does not know.
+        The closure returns None if the index cannot decide.
         """
         plain = without_range(source)
         relation = relation_of(plain)
@@ -443,7 +450,9 @@ class Compiler(Closures):
         return view
 
     def _asked_of(self, relation: Relation) -> Callable[[Frame, Any], Any]:
-        """The closure of what the index of a relation is asked for; None: it cannot know."""
+        """Return the closure of the question to the index of a relation; it returns None if the
+        index cannot answer.
+        """
         if relation.own is None:
             return lambda frame, bucket: (_ALL[0], ())
         others = [self.term(other) for other in relation.others]
@@ -472,7 +481,9 @@ class Compiler(Closures):
         return ordered
 
     def depends(self, parts: Sequence[object]) -> bool:
-        """Whether conditions, terms or sources use an attribute that the session learns."""
+        """Return whether some of these conditions, terms or sources use an attribute that the
+        session learns.
+        """
         return any(
             isinstance(form, forms.Attribute) and form.name in self._learned
             for part in parts
@@ -480,10 +491,12 @@ class Compiler(Closures):
         )
 
     def _find(self, stream: Stream, source: Source) -> Find:
-        """The closure that finds the bucket of the keys, if it decides."""
+        """Return the closure that finds the bucket of the current keys; it returns None if the
+        bucket cannot decide.
+        """
         bound = meaning.BOUNDS[source.height]
-        empty = stream.bucket()  # nothing is ever put into it
-        counts = stream.counts  # then the bucket knows which candidates are looked at
+        empty = stream.bucket()  # stays empty
+        counts = stream.counts  # then the bucket knows which candidates are within the bound
         key_of = self._key(stream)
 
         def find(frame: Frame) -> Any:
@@ -502,7 +515,9 @@ class Compiler(Closures):
         return find
 
     def _key(self, stream: Stream) -> Callable[[Frame], Any]:
-        """The closure of the key of a bucket; None: it is not known."""
+        """Return the closure of the key of a bucket; it returns None if a part of the key is
+        unknown.
+        """
         arguments = [self._argument(key.term) for key in stream.keys]
         if None not in arguments and arguments:
             return _key_of_arguments([str(name) for name in arguments], stream.keys)
@@ -521,16 +536,18 @@ class Compiler(Closures):
         return key
 
     def _argument(self, term: Term) -> str | None:
-        """The argument of the call being decided that a term is."""
+        """Return the name of the decided call's argument that a term reads; None: another term."""
         match term:
             case forms.Get(forms.Element(0), name) if self._decided:
                 return name
         return None
 
     def _range(self, source: Source, negative: bool) -> Range | None:
-        """The closure of the position from which on calls may be members, and surely are.
+        """Return the closure of two positions `(first, sure)`; None: the source has no window and
+        no marks.
 
-        None: the source has no window and no marks.
+        Calls before `first` are outside the window or before a mark.  Calls from `sure` on are
+        surely inside.  Calls between the two may be inside.
         """
         within = window_of(source)
         if not source.marks and within is None:
@@ -549,7 +566,9 @@ class Compiler(Closures):
         return range_of
 
     def _mark(self, mark: Source, negative: bool) -> Range:
-        """The closure of the last positions that are surely and maybe in a mark."""
+        """Return the closure of the last positions that are surely, and that may be, in a mark; -1:
+        none.
+        """
 
         def looked(frame: Frame) -> tuple[int, int]:
             members = frame.members(mark, False, negative).items
@@ -574,7 +593,7 @@ class Compiler(Closures):
         return last
 
     def _some(self, source: Source, negative: bool) -> Closure:
-        """Whether a source has an element."""
+        """Return the closure of: a source has an element."""
         looked: Closure = lambda frame: some(frame.members(source, negative, negative))  # noqa: E731
         if isinstance(source.base, forms.Items):
             return self._some_item(source, source.base, negative, looked)
@@ -613,7 +632,7 @@ class Compiler(Closures):
         self, source: Source, negative: bool, view_of: Callable[[Frame], View | None],
         looked: Closure,
     ) -> Closure:  # fmt: skip
-        """Whether a source has an element, by an index of its relation."""
+        """Return the closure of: a source has an element.  It uses the index of a relation."""
         range_of = self._range(source, negative)
 
         def has(frame: Frame) -> Truth:
@@ -631,7 +650,7 @@ class Compiler(Closures):
     def _some_item(
         self, source: Source, base: forms.Items, negative: bool, looked: Closure
     ) -> Closure:
-        """Whether a list has an element for which the conditions are true."""
+        """Return the closure of: a list has an element for which the conditions are true."""
         bound, is_deep = meaning.BOUNDS[source.height], source.height > 0
         items = self.term(base.of)
         test = self.all_of(source.conditions, negative) if source.conditions else None
@@ -645,7 +664,7 @@ class Compiler(Closures):
             many, kept = value[1], frame.bound
             limit, found = kept or bound, False
             if len(many) > limit:
-                # The first elements are not looked at: they are maybe in the source.
+                # Elements before the last `limit` are not evaluated: they may be in the source.
                 frame.cut, many, found = True, many[-limit:], None
             if test is None:
                 return len(many) > 0
@@ -660,7 +679,7 @@ class Compiler(Closures):
                     truth = test(frame)
                     if truth is True:
                         found = True
-                        if not is_deep:  # else each element may cut a source
+                        if not is_deep:  # with inner sources, each element may set `cut`
                             break
                     elif truth is None and found is False:
                         found = None
@@ -671,7 +690,9 @@ class Compiler(Closures):
         return has
 
     def _equal_to(self, source: Source) -> Read | None:
-        """The closure of the term that an element has to equal, if this is the whole filter."""
+        """Return the closure of the term that each element has to equal, if the filter is this
+        equality; else None.
+        """
         element = forms.Element(source.level)
         match source.conditions:
             case (forms.Compare("=", left, (right,)),):
@@ -682,7 +703,12 @@ class Compiler(Closures):
         return None
 
     def _every_in(self, of: forms.Items, most: int, other: Term, general: Closure) -> Closure:
-        """Whether each element of a list is one of another list; each has at most `most`."""
+        """Return the closure of: each element of a list is in another list.
+
+        Args:
+            most: the longest lists that are decided here.
+            general: decides all other cases.
+        """
         items, others = self.term(of.of), self.term(other)
 
         def every(frame: Frame) -> Truth:
@@ -706,7 +732,7 @@ class Compiler(Closures):
         return every
 
     def _among(self, of: Term, source: Source, negative: bool) -> Closure:
-        """Whether a term equals an element of a source."""
+        """Return the closure of: a term equals an element of a source."""
         value = self.term(of)
         looked: Closure = lambda frame: among_members(  # noqa: E731
             value(frame), frame.members(source, negative, negative)
@@ -734,7 +760,7 @@ class Compiler(Closures):
     def _among_items(
         self, value: Read, source: Source, base: forms.Items, looked: Closure
     ) -> Closure:
-        """Whether a term equals an element of a list."""
+        """Return the closure of: a term equals an element of a list."""
         bound, items = meaning.BOUNDS[source.height], self.term(base.of)
 
         def among(frame: Frame) -> Truth:
@@ -743,14 +769,17 @@ class Compiler(Closures):
                 return looked(frame)
             limit = frame.bound or bound
             if len(many) > limit:
-                frame.cut = True  # the first elements are maybe in the source
+                frame.cut = True  # elements before the last `limit` may be in the source
                 return state in many[-limit:] or (None if state in many else False)
             return state in many
 
         return among
 
     def _element(self, source: Source) -> Callable[[Frame], Element | None]:
-        """The closure of the last element; it raises Pick if there are several."""
+        """Return the closure of the last element of a source, or None if the source is empty.
+
+        The closure raises Pick if several elements may be the last.
+        """
         found = self.last(source)
 
         def element(frame: Frame) -> Element | None:
@@ -758,13 +787,13 @@ class Compiler(Closures):
                 return frame.picks[source]
             ones = found(frame)
             if len(ones) == 1:
-                return ones[0]  # one combination: nothing is left to pick
+                return ones[0]  # only one combination, so no choice is needed
             raise Pick(source, ones)
 
         return element
 
     def _newest(self, source: Source) -> Callable[[Frame], Element | None]:
-        """The closure of the last element, if it is surely the last; else None."""
+        """Return the closure of the last call of a source if it is surely the last, else None."""
         stream = self._stream(source, Positions) if isinstance(source.base, forms.Calls) else None
         if stream is None:
             return lambda frame: None
@@ -785,7 +814,7 @@ class Compiler(Closures):
         return newest
 
     def last(self, source: Source) -> LastOnes:
-        """The closure of the elements that may be the last of a source, made once."""
+        """Return the closure of the elements that may be the last of a source; cached by its id."""
         found = self._lasts.get(id(source))
         if found is None:
             found = self._lasts[id(source)] = source, self._last(source)
@@ -813,7 +842,7 @@ class Compiler(Closures):
             sure, maybe, calls = bucket.sure, bucket.maybe, frame.history.calls
             left, right = len(sure) - 1, len(maybe) - 1
             found: list[Element | None] = []
-            # More candidates than this are never combined.
+            # The definition combines at most this many candidates.
             while len(found) <= meaning.MAX_COMBINATIONS:
                 at = sure[left] if left >= 0 else -1
                 is_sure = right < 0 or maybe[right] < at
@@ -833,7 +862,9 @@ class Compiler(Closures):
     def _last_seen(
         self, source: Source, view_of: Callable[[Frame], View | None], looked: LastOnes
     ) -> LastOnes:
-        """The closure of the elements that may be the last, by an index of the relation."""
+        """Return the closure of the elements that may be the last of a source.  It uses the index
+        of a relation.
+        """
         range_of = self._range(source, False)
 
         def last(frame: Frame) -> list[Element | None]:
@@ -888,7 +919,9 @@ class Compiler(Closures):
     def _count_seen(
         self, source: Source, view_of: Callable[[Frame], View | None], looked: Read
     ) -> Read:
-        """The number of elements, by an index of the relation."""
+        """Return the closure of the number of elements of a source.  It uses the index of a
+        relation.
+        """
         range_of = self._range(source, False)
 
         def counted(frame: Frame) -> State:
@@ -964,7 +997,7 @@ class Compiler(Closures):
 
 
 def _key_of_arguments(names: Sequence[str], keys: Sequence[forms.Key]) -> Callable[[Frame], Any]:
-    """The closure of a key that consists of arguments of the call being decided."""
+    """Return the closure of a key that consists of arguments of the decided call."""
     if len(names) == 1:
         only, is_same = names[0], keys[0].same
 
@@ -1031,19 +1064,19 @@ def _equal(left: Read, right: Read) -> Closure:
 
 
 def _are_alike(one: State, other: State) -> bool:
-    """Whether two values are equal exactly if their states are."""
+    """Return whether the kinds of two states allow comparing the values by comparing the states."""
     kind, other_kind = one[0], other[0]
     return (kind in PLAIN and other_kind in PLAIN) or kind == "d" == other_kind
 
 
 def _are_like(ones: Sequence[State], others: Sequence[State]) -> bool:
-    """Whether elements of two lists are equal exactly if their states are."""
+    """Return whether elements of two lists can be compared by comparing their states."""
     kinds = {*map(_KIND, ones), *map(_KIND, others)}
     return kinds <= PLAIN or kinds == _DIGESTED
 
 
 def _is_one_of(left: Read, states: Sequence[State]) -> Closure:
-    """Whether a term is one of some constants."""
+    """Return the closure of: a term equals one of some constants."""
     known = frozenset(states)
     plain = all(state[0] in PLAIN and state != _NULL for state in states)
 
@@ -1103,7 +1136,7 @@ def _call_of(holder: Any) -> Any:
 
 
 def _member(held: Row | State, name: str) -> State:
-    """The member of a record."""
+    """Return the member of a record; NONE if the record lacks it."""
     state = held.value if isinstance(held, Row) else held
     if state[0] == "r":
         for member, value in state[1]:

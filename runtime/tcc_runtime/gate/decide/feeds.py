@@ -1,15 +1,15 @@
-"""Indexes of sources: what a history has of a source, by its keys.
+"""Indexes of sources: the calls of a session that belong to a source, by the source's keys.
 
-A *stream* is a source of calls, or of their fields, whose conditions depend only on the call itself
-and on its keys.  One more condition may compare it with the decided call: such a stream has buckets
-of :mod:`tcc_runtime.gate.decide.relations`.  The *feed* of a stream has a *bucket* for each choice
-of keys.  A bucket knows how many calls surely and maybe belong to the source, their positions, or
-what an aggregate needs.
+A *stream* is a source of calls, or of fields of calls, that can have an index: its conditions
+depend only on the call itself and on its keys.  One more condition may compare the call with the
+decided call.  Such a stream has buckets of :mod:`tcc_runtime.gate.decide.relations`.  The index of
+a stream in one session is its *feed*. A feed has a *bucket* for each combination of key values.  A
+bucket has the number of calls that surely and maybe belong to the source, their positions, or the
+values that an aggregate needs.
 
 A feed answers only if the definition would look at all candidates, and if the keys decide which
-these are.  Otherwise the definition looks at the candidates, one by one.
-
-Cost: each call is put into a feed once, and once more when its outcome becomes known.
+calls these are.  Otherwise the definition looks at the candidates, one after the other.
+Cost: each call is added to a feed once, and again when its outcome becomes known.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from tcc_runtime.gate.decide.history import UNSETTLED, FastHistory
 
 PLAIN = frozenset(
     {"s", "n", "b", "t", "p", "u", "j", "z"}
-)  # two such values are equal if their states are
-EXACT = PLAIN | {"d"}  # the same of two values that are known by their digests
+)  # two values of these kinds are equal if their states are
+EXACT = PLAIN | {"d"}  # or two values that are known by their digests
 UNBOUNDED = 1 << 62
 
 Closure: TypeAlias = "Callable[[Frame], Truth]"
@@ -56,7 +56,7 @@ class Frame(Evaluation):
     """An evaluation whose conditions are closures.
 
     Args:
-        closures: makes closures of conditions and of sources of `last`.
+        closures: compiles conditions and sources of `last` to closures.
 
     Attributes:
         call, arguments: the call being decided, and the states of its arguments.
@@ -80,7 +80,7 @@ class Frame(Evaluation):
         self.total: State = UNKNOWN
 
     def all_of(self, conditions: Sequence[Condition], negative: bool = False) -> Truth:
-        """Whether all conditions are true."""
+        """Return whether all conditions are true; evaluated by closures."""
         return self.closures.filter(conditions, negative)(self)
 
     def _last(self, source: Source) -> Element | None:
@@ -88,11 +88,17 @@ class Frame(Evaluation):
             return self.picks[source]
         found = self.closures.last(source)(self)
         if len(found) == 1:
-            return found[0]  # one combination: nothing is left to pick
+            return found[0]  # only one combination, so no choice is needed
         raise Pick(source, found)
 
     def rows_of(self, call: Call, sure: bool, layers: Sequence[Source]) -> tuple[list[Member], int]:
-        """The rows of one call, and at most how many candidates they count as."""
+        """Return the members of a row source that come from one call, and their number of
+        candidates at most.
+
+        Args:
+            sure: whether the call is surely in the innermost source.
+            layers: the sources of rows around it, from the inside.
+        """
         items, size = [Member(call, sure)], 0
         bound, self.bound = self.bound, UNBOUNDED
         try:
@@ -114,14 +120,14 @@ class Frame(Evaluation):
 
 
 class Closures:
-    """What a frame needs of :class:`tcc_runtime.gate.decide.conditions.Compiler`."""
+    """The interface of :class:`tcc_runtime.gate.decide.conditions.Compiler` that a frame needs."""
 
     def filter(self, conditions: Sequence[Condition], negative: bool) -> Closure:
-        """The closure of all conditions together."""
+        """Return the closure of all conditions together."""
         raise NotImplementedError
 
     def last(self, source: Source) -> Callable[[Frame], list[Element | None]]:
-        """The closure that finds the elements that may be the last of a source."""
+        """Return the closure of the elements that may be the last of a source."""
         raise NotImplementedError
 
 
@@ -129,40 +135,43 @@ class Closures:
 
 
 class Bucket:
-    """What a feed has for one choice of keys.
+    """The part of a feed for one combination of key values.
 
     Attributes:
-        size: at most how many candidates it has.
+        size: an upper bound of the number of candidates.
     """
 
-    READS: ClassVar[bool] = False  # whether it has calls whose error was read
+    # whether it also keeps calls that failed with an error that the agent read
+    READS: ClassVar[bool] = False
     size = 0
-    places: list[int]  # of all candidates, where the stream counts them
+    places: list[int]  # positions of all candidates, if the stream has `counts`
 
     def put(self, frame: Frame, stream: Stream, call: Call, members: Sequence[Member]) -> Any:
-        """Add the members of a call; returns what `drop` needs."""
+        """Add the members of a call; return an entry that :meth:`drop` needs."""
         raise NotImplementedError
 
     def drop(self, call: Call, entry: Any) -> None:
-        """Take the members of a call out again."""
+        """Remove the members of a call whose outcome was unknown.  `entry` is the result of
+        :meth:`put`.
+        """
         raise NotImplementedError
 
     def note(self, call: Call) -> None:
-        """Keep whether a candidate has failed, where the stream counts candidates."""
+        """Note whether a candidate has failed, for streams with `counts`."""
         raise NotImplementedError
 
 
 class Positions(Bucket):
-    """The positions of members in the history, in order, once for each member.
+    """The positions of members in the history, increasing; a position occurs once for each member.
 
     Attributes:
-        sure, maybe: of members that are surely and maybe in the source.
-        read: of members whose error was read.
-        many: of members that may be several rows.
+        sure, maybe: positions of members that are surely, or may be, in the source.
+        read: positions of failed calls whose error was read.
+        many: positions of members that may be several rows.
     """
 
     READS = True
-    # Most buckets have one call: lists are made when they are needed.
+    # Most buckets have one call, so lists are created when they are needed.
     sure: Sequence[int] = ()
     maybe: Sequence[int] = ()
     read: Sequence[int] = ()
@@ -170,7 +179,7 @@ class Positions(Bucket):
 
     @classmethod
     def of_one(cls, at: int) -> Positions:
-        """A bucket of one call that is surely a member."""
+        """Return a bucket with one call that is surely a member."""
         found = cls()
         found.size, found.sure = 1, [at]
         return found
@@ -189,14 +198,14 @@ class Positions(Bucket):
                 self.many = _with(self.many, call.at)
 
     def drop(self, call: Call, entry: Any) -> None:
-        """Take the members of a call out again."""
+        """Remove the members of a call."""
         for places in (self.sure, self.maybe, self.read, self.many):
             if isinstance(places, list):
                 del places[bisect_left(places, call.at) : bisect_right(places, call.at)]
 
 
 def _with(places: Sequence[int], at: int) -> list[int]:
-    """A list with one position more."""
+    """Insert a position; return the list, which is new if `places` is no list."""
     if not isinstance(places, list):
         return [at]
     insort(places, at)
@@ -204,7 +213,7 @@ def _with(places: Sequence[int], at: int) -> list[int]:
 
 
 class Sums(Bucket):
-    """The ends of a sum; `unknown`: how many members have no number."""
+    """The least and greatest possible sum; `unknown` counts members whose amount is not known."""
 
     def __init__(self) -> None:
         self.low: Any = 0
@@ -242,7 +251,7 @@ class Values(Bucket):
 
     Attributes:
         sure: values of members that are surely in the source.
-        known: of all members; read: of members whose error was read.
+        known, read: values of all members, and of failed calls whose error was read.
         many: how many members may be several rows.
     """
 
@@ -274,7 +283,7 @@ class Values(Bucket):
         return entry, many_rows
 
     def drop(self, call: Call, entry: Any) -> None:
-        """Take the values of a call out again."""
+        """Remove the values of a call."""
         states, many_rows = entry
         self.many -= many_rows
         for counts, state in states:
@@ -284,11 +293,12 @@ class Values(Bucket):
 
 
 class Table:
-    """How often values occur.
+    """How often each value occurs.
 
     Attributes:
-        plain: values; digested: values that are known by their digests.
-        odd: states that are no known values.
+        plain: counts of values that are known.
+        digested: counts of values that are known by their digests.
+        odd: counts of other states: absent, unknown, or none of the listed values.
     """
 
     __slots__ = ("digested", "odd", "plain")
@@ -299,19 +309,24 @@ class Table:
         self.odd: dict[State, int] = {}
 
     def of(self, state: State) -> dict[State, int]:
-        """The counts that a state belongs to."""
+        """Return the counts that have this kind of state."""
         if state[0] == "d":
             return self.digested
         return self.odd if state[0] in NO_VALUE or state[0] == "*" else self.plain
 
     def decides(self, state: State) -> bool:
-        """Whether a value equals no value of the other kind, as it has or is a constant."""
+        """Return whether a value surely differs from all values of the other kind, plain or
+        digested.
+
+        A digested value surely differs from a plain one if the ledger has the digest of the plain
+        one.
+        """
         if state[0] == "d":
             return all(one in state[1].constants for one in self.plain)
         return all(state in one[1].constants for one in islice(self.digested, 1))
 
     def may_have(self, state: State) -> bool:
-        """Whether a value that `decides` may occur."""
+        """Return whether a value may occur in the table; :meth:`decides` must be true for it."""
         return (
             state in self.plain
             or state in self.digested
@@ -320,12 +335,13 @@ class Table:
 
 
 class Extremes(Bucket):
-    """The numbers or times of members, in order.
+    """The numbers or times of members, sorted.
 
     Attributes:
-        sure: of members that are surely in the source; known: of all members.
-        kinds: how many are of each kind.
-        unknown, unknown_sure: how many members have no number; how many of these are sure.
+        sure, known: values of members that are surely in the source, and of all members.
+        kinds: the number of values of each kind, `n` or `t`.
+        unknown, unknown_sure: the number of members without a known value, and how many of these
+            are surely in the source.
     """
 
     def __init__(self) -> None:
@@ -354,7 +370,7 @@ class Extremes(Bucket):
         return entry
 
     def drop(self, call: Call, entry: Any) -> None:
-        """Take the values of a call out again; none of them is sure."""
+        """Remove the values of a call.  None of them is sure, because its outcome was unknown."""
         for kind, value in entry:
             if kind == "unknown":
                 self.unknown -= 1
@@ -369,16 +385,16 @@ class Extremes(Bucket):
 
 
 class Stream:
-    """A source that has a feed.
+    """A source that can have a feed.
 
     Args:
-        layers: the source of calls, and the fields of fields around it, from the inside.
-        own: the closure of the conditions on a call itself; None: there are none.
-        term: what a bucket keeps of an element: of a sum, what is added up; of a relation, the
-            states that are compared.
-        depends: whether an attribute is used that the session learns.
-        on_call: whether `term` is a term of the call, also if the elements are its fields.
-        counts: whether the buckets know all candidates, and which of them have failed.
+        layers: the source of calls first, then the sources of rows around it, the outermost last.
+        own: the closure of the conditions on a call itself, without keys; None: no such conditions.
+        term: the closure of the state that a bucket stores for an element: the amount of a sum, or
+            the states that a relation compares.
+        depends: whether a condition or term uses an attribute that the session learns.
+        on_call: whether `term` reads the call even if the elements are rows of it.
+        counts: whether buckets keep the positions of all candidates, and of those that failed.
     """
 
     def __init__(
@@ -412,7 +428,7 @@ class Stream:
         self._depends = depends
 
     def caught_up(self, frame: Frame) -> Feed:
-        """The feed of the history, complete."""
+        """Return the feed of the frame's history after adding new calls and outcomes."""
         history = frame.history
         feed: Feed | None = history.feeds.get(self)
         if feed is None:
@@ -436,7 +452,7 @@ class Stream:
         return feed
 
     def _settle(self, frame: Frame, feed: Feed) -> None:
-        """Put calls anew whose outcome became known."""
+        """Add calls again whose outcome became known."""
         log = frame.history.log
         for call in log[feed.logged :]:
             known = feed.unsettled.pop(call.at, None)
@@ -448,7 +464,7 @@ class Stream:
         feed.logged = len(log)
 
     def _enter(self, frame: Frame, feed: Feed, call: Call) -> None:
-        """Take a call that is new."""
+        """Add a new call."""
         if self.only is None and call.tool not in self.tools:
             return
         arguments = call.arguments
@@ -474,7 +490,9 @@ class Stream:
             self._put(frame, feed, bucket, call, truth)
 
     def _truth(self, frame: Frame, call: Call) -> Truth:
-        """Whether the conditions on a call itself are true; once false, they stay false."""
+        """Return whether the conditions on the call itself are true.  False stays false when
+        outcomes become known.
+        """
         if self._own is None:
             return True
         frame.elements[self._calls_level] = call
@@ -509,15 +527,17 @@ def _no_key(arguments: Mapping[str, State]) -> tuple[()]:
 
 
 class Feed:
-    """What the history of one session has of a stream.
+    """The index of a stream in the history of one session.
 
     Attributes:
-        calls: the calls that it is made of; `added` of them are in it.
-        logged: how many records of `log` it knows.
-        buckets: by the state of the only key, or the states of all keys.  Most buckets of
-            positions have one call that is surely a member: then it is the position itself.
-        odd: a call lacks a key, so the candidates are in several buckets.
-        unsettled: by position, the bucket of a call whose outcome is unknown.
+        calls: the calls of the stream's tools in the history.
+        added: how many of `calls` are in the buckets.
+        logged: how many records of the history's `log` are taken into account.
+        buckets: by the state of the only key, or the states of all keys.  In a feed of positions, a
+            bucket with one call that is surely a member is stored as its position.
+        odd: whether a call lacks a key, so that candidates may be in several buckets.
+        unsettled: for each call with an unknown outcome, by position: its bucket, its entry and its
+            number of rows.
     """
 
     __slots__ = ("added", "buckets", "calls", "logged", "odd", "unsettled")
@@ -535,7 +555,7 @@ class Feed:
 
 
 def layers_of(source: Source) -> tuple[Source, ...] | None:
-    """The layers of a source that may have a stream, from the calls on; None: it has none."""
+    """Return the layers of a source that can have a stream, source of calls first; else None."""
     layers = [source]
     while isinstance(layers[-1].base, forms.Rows):
         layers.append(layers[-1].base.of)
@@ -554,14 +574,14 @@ def layers_of(source: Source) -> tuple[Source, ...] | None:
 
 
 def window_of(source: Source) -> int | None:
-    """The window of the calls that a source is of, in milliseconds."""
+    """Return the window of the source of calls inside a source, in milliseconds, or None."""
     while isinstance(source.base, forms.Rows):
         source = source.base.of
     return source.within
 
 
 def without_range(source: Source) -> Source:
-    """A source without its marks and without the window of its calls."""
+    """Return a source without its marks and without the window of its calls."""
     return replace(_without_window(source), marks=())
 
 
@@ -572,7 +592,7 @@ def _without_window(source: Source) -> Source:
 
 
 def own_conditions(calls: Source) -> Iterable[Condition]:
-    """The conditions of a source of calls that are no keys."""
+    """Yield the conditions of a source of calls that are not keys."""
     todo = list(reversed(calls.conditions))
     while todo:
         condition = todo.pop()
@@ -592,7 +612,7 @@ def _is_key(condition: Condition, key: Key, level: int) -> bool:
 
 
 def is_own(form: Condition | Term, level: int) -> bool:
-    """Whether a form depends on the element of a level and on attributes alone."""
+    """Return whether a form depends only on the element of one level, and on attributes."""
     for part in walk(form):
         match part:
             case forms.Element(other) | forms.IsOf(other, _):
@@ -604,10 +624,12 @@ def is_own(form: Condition | Term, level: int) -> bool:
 
 
 def is_lacking(state: State, same: bool) -> bool:
-    """Whether an argument surely differs from no key, or only from some."""
+    """Return whether an argument may equal every key: it is unknown, or it is absent and compared
+    with `=`.
+    """
     return state == UNKNOWN or (state == NONE and not same)
 
 
 def is_usable(state: State, same: bool) -> bool:
-    """Whether the state of a key decides which arguments surely differ from it."""
+    """Return whether the state of a key decides which arguments surely differ from it."""
     return is_exact(state) and (same or state != NONE)

@@ -1,9 +1,8 @@
-"""The calls of a session for the fast version of the definition.
+"""The calls of a session, for the fast decider.
 
-A history appends: :class:`tcc_runtime.gate.decide.feeds.Feed` and others catch up with it when they
-are asked.  They get the calls that they have not seen yet from `calls`, and those whose outcome
-became known later from `log`.  If the outcome of a call changes once more, all of them start anew.
-
+A history only appends.  Its indexes (:class:`tcc_runtime.gate.decide.feeds.Feed` and others) catch
+up when they are used: they read new calls from `calls`, and calls whose outcome became known from
+`log`.  If a known outcome changes, all indexes are built anew.
 Cost: adding a call and recording its outcome take constant time, apart from its draws.
 """
 
@@ -34,29 +33,30 @@ from tcc_certs.values.places import NONE, UNKNOWN, State
 
 Key: TypeAlias = "tuple[State, ...]"
 
-NO_EFFECT = frozenset({FAILED, ANSWERED})  # outcomes of calls that count for no limit and no total
+# calls with these outcomes count for no limit and no total
+NO_EFFECT = frozenset({FAILED, ANSWERED})
 UNSETTLED = frozenset({OPEN, LOST})
 
 
 class FastHistory(ListHistory):
-    """A history whose questions take constant time where keys or windows decide.
+    """A history that answers questions in constant time if keys or windows decide.
 
     Only :meth:`record` may change the outcome and the answers of its calls.
 
     Args:
         given: the states of the attributes that the session starts with.
-        account: the tallies of limits across sessions, by the number of the limit; sessions share
-            it.
+        account: the tallies of limits across sessions, by the number of the limit.  Sessions share
+            it.  None: such limits count this session only.
 
     Attributes:
         times: the times of the calls, in order.
         alive: how many calls are neither failed nor answered.
-        feeds: indexes of the calls, by what they are for.  Each is complete up to its position in
-            `calls` and in `log`.
-        dependent: those of `feeds` that depend on attributes that are still to be learned.
-        watched: the positions of calls that some index has while their outcome is unknown.
+        feeds: indexes of the calls, by stream, `owe` statement or total.  Each is complete up to
+            its position in `calls` and in `log`.
+        dependent: keys of `feeds` whose index depends on attributes that are not learned yet.
+        watched: the positions of calls with unknown outcomes that are in some index.
         log: watched calls whose outcome became known, in the order of the records.
-        next_look: the number of calls at which unneeded ones are forgotten.
+        next_look: the number of calls at which unneeded calls are forgotten next.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class FastHistory(ListHistory):
         self.next_look = forgetting.next_look(0)
 
     def add(self, call: Call, draws: Mapping[int, Draw]) -> None:
-        """Add a call that was decided, with what it draws under each limit."""
+        """Add a decided call, with its draw under each limit that counts it."""
         call.at = len(self.calls)
         self.calls.append(call)
         self.times.append(call.at_ms)
@@ -99,14 +99,18 @@ class FastHistory(ListHistory):
                     self.tally(limit, across=True).add(draw)
 
     def calls_of(self, tool: str) -> list[Call]:
-        """The calls of a tool, in order; the list grows with the history."""
+        """Return the calls of a tool, in order; the list grows with the history."""
         found = self.of_tool.get(tool)
         if found is None:
             found = self.of_tool[tool] = []
         return found
 
     def tally(self, limit: int, *, across: bool = False) -> Tally:
-        """The running amounts under a limit."""
+        """Return the running amounts under a limit.
+
+        Args:
+            across: whether to return those of all sessions.
+        """
         tallies = self._shared if across else self._tallies
         found = tallies.get(limit)
         if found is None:
@@ -114,7 +118,7 @@ class FastHistory(ListHistory):
         return found
 
     def record(self, call: Call, outcome: str, answers: Mapping[str, State]) -> None:
-        """Record an outcome; attributes are learned in the order of these records."""
+        """Record the outcome of a call.  Attributes are learned in the order of these records."""
         before = call.outcome
         call.outcome, call.answers = outcome, answers
         if before not in UNSETTLED:
@@ -130,17 +134,18 @@ class FastHistory(ListHistory):
             self._learn(call)
 
     def _forget(self) -> None:
-        """Let all indexes start anew."""
+        """Delete all indexes, so that they are built anew."""
         self.feeds.clear()
         self.dependent.clear()
         self.watched.clear()
         self.log.clear()
 
     def forget(self, needed: Sequence[Call], complete: Sequence[object]) -> None:
-        """Forget all calls but those that are needed, which get new places.
+        """Forget all calls except `needed`, and renumber these.
 
         Args:
-            complete: what feeds are for that are complete, and stay; all others start anew.
+            complete: the keys of `feeds` that are up to date and are kept; other indexes are built
+                anew.
         """
         places = {call.at: at for at, call in enumerate(needed)}
         feeds = {one: self.feeds[one] for one in complete if one in self.feeds}
@@ -164,7 +169,7 @@ class FastHistory(ListHistory):
         self.dependent += dependent
 
     def _count(self, call: Call, counts: bool) -> None:
-        """Let a call count, or give back what it counted."""
+        """Add or subtract what a call counts under limits and in `alive`."""
         self.alive += 1 if counts else -1
         for limit, draw in self._drawn.get(call.at, {}).items():
             self.tally(limit).change(draw, counts)
@@ -189,7 +194,7 @@ class FastHistory(ListHistory):
         self, tools: Tools, keys: Sequence[Wanted], since_ms: int | None
     ) -> Sequence[Call]:
         """See :class:`tcc_certs.policy.history.History`."""
-        # An absent side is unsure of every value: the other keys decide.
+        # An absent value may equal every value, so only the other keys select.
         usable = sorted([key for key in keys if key[1] != UNKNOWN and (key[1] != NONE or key[2])])
         names = tuple([name for name, _, _ in usable])
         runs = self._runs.get((tools, names))
@@ -221,7 +226,7 @@ class _Runs:
         self.of: dict[Key, list[Call]] = {}
 
     def catch_up(self, calls: Sequence[Call]) -> None:
-        """Take the calls that were added since the last time."""
+        """Add the calls that were added to the history since the last time."""
         if self._added == len(calls):
             return
         for call in calls[self._added :]:
@@ -249,16 +254,17 @@ class Tally:
         line.add(draw)
 
     def change(self, draw: Draw, counts: bool) -> None:
-        """Let a draw count again, or no longer; the outcome of its call has changed already."""
+        """Add a draw again, or subtract it.  The outcome of its call has changed already."""
         line = self._lines.get(draw.key)
-        if line is not None:  # else no window has the draw any more
+        if line is not None:  # otherwise no window has the draw any more
             line.change(draw, counts)
 
     def forget(self, since_ms: int | None) -> None:
-        """Forget draws that no later question counts, and keys without others.
+        """Forget draws that no later question counts, and keys without draws.
 
         Args:
-            since_ms: the begin of the window; None: there is none, and settled draws become one.
+            since_ms: the start of the window.  None: the limit has no window; settled draws of a
+                key are merged into one.
         """
         for key, line in list(self._lines.items()):
             line.forget(since_ms)
@@ -266,7 +272,11 @@ class Tally:
                 del self._lines[key]
 
     def amount(self, key: Key | None, since_ms: int | None) -> Any:
-        """The amounts that count for a key; for an unknown one, the most that any key has."""
+        """Return the amount that counts for a key in a window.
+
+        Draws with an unknown key count for every key.  If `key` is None (unknown), the result is
+        the most that any key has.
+        """
         lines = self._lines
         unknown = lines.get(None)
         total = 0 if unknown is None else unknown.amount(since_ms)
@@ -277,19 +287,22 @@ class Tally:
         return total + max(known, default=0)
 
     def draws(self, key: Key | None, since_ms: int | None) -> list[Draw]:
-        """The draws with a key or an unknown one, by their times; all where `key` is None."""
+        """Return the draws with this key or an unknown key, sorted by time; all draws if `key` is
+        None.
+        """
         keys = self._lines if key is None else [one for one in (key, None) if one in self._lines]
         found = [draw for one in keys for draw in self._lines[one].since(since_ms)]
         return sorted(found, key=lambda draw: (draw.call.at_ms, draw.call.at))
 
 
 class _Line:
-    """The draws with one key, by their times.
+    """The draws with one key, sorted by time once a window is used.
 
     Attributes:
-        total: the amounts that count.
-        windowed: those of the draws from `begin` on, which have the time `since_ms` or a later one.
-        times: of the draws; None: nobody has asked for a window yet.
+        total: the sum of the amounts that count.
+        begin: the index of the first draw at `since_ms` or later.
+        windowed: the sum of the amounts that count from `begin` on.
+        times: the times of the draws; None: no window was used yet.
     """
 
     __slots__ = ("begin", "draws", "since_ms", "times", "total", "windowed")
@@ -303,7 +316,7 @@ class _Line:
         self.since_ms = 0
 
     def add(self, draw: Draw) -> None:
-        """Add a draw; with an account, others may have drawn at later times already."""
+        """Add a draw.  With an account, other sessions may have drawn at later times already."""
         amount = draw.amount if _counts(draw) else 0
         self.total += amount
         if self.times is None:
@@ -319,7 +332,7 @@ class _Line:
             self.windowed += amount
 
     def forget(self, since_ms: int | None) -> None:
-        """Forget draws before the window; without a window, put settled ones together."""
+        """Forget draws before the window; without a window, merge the settled draws."""
         if since_ms is not None:
             self.draws = [draw for draw in self.draws if draw.call.at_ms >= since_ms]
             self.times = None
@@ -334,16 +347,16 @@ class _Line:
             self.times = None
 
     def change(self, draw: Draw, counts: bool) -> None:
-        """Let a draw count again, or no longer."""
+        """Add the amount of a draw again, or subtract it."""
         amount = draw.amount if counts else -draw.amount
         self.total += amount
         if self.times is not None and draw.call.at_ms >= self.since_ms:
             self.windowed += amount
 
     def amount(self, since_ms: int | None) -> Any:
-        """The amounts of draws at a time or later that count.
+        """Return the sum of the amounts that count at `since_ms` or later.
 
-        Cost: the draws between this time and the time of the last question.
+        Cost: linear in the draws between this time and the time of the last question.
         """
         if since_ms is None:
             return self.total
@@ -354,7 +367,7 @@ class _Line:
         return self.windowed
 
     def _sort(self, since_ms: int) -> list[int]:
-        """Begin to keep the times."""
+        """Sort the draws and store their times; return the times."""
         self.draws.sort(key=lambda draw: draw.call.at_ms)
         times = self.times = [draw.call.at_ms for draw in self.draws]
         self.since_ms = since_ms
@@ -363,7 +376,7 @@ class _Line:
         return times
 
     def _move(self, since_ms: int) -> None:
-        """Let the window begin at another time."""
+        """Move the start of the window to another time."""
         draws, times = self.draws, self.times or ()
         begin, windowed = self.begin, self.windowed
         while begin < len(draws) and times[begin] < since_ms:
@@ -377,7 +390,7 @@ class _Line:
         self.begin, self.windowed, self.since_ms = begin, windowed, since_ms
 
     def since(self, since_ms: int | None) -> list[Draw]:
-        """The draws at a time or later."""
+        """Return the draws at `since_ms` or later."""
         if since_ms is None:
             return self.draws
         return self.draws[bisect_left(self.times or self._sort(since_ms), since_ms) :]

@@ -1,4 +1,4 @@
-"""Open obligations of a session: which first calls are not paid yet."""
+"""Open obligations of a session: calls that owe another call which was not made yet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tcc_runtime.gate.decide.history import NO_EFFECT, UNSETTLED
 
 
 class Owe:
-    """An `owe` statement.
+    """An `owe` statement: a *first call* has to be followed by a call that *pays* it.
 
     Args:
         compiler: compiles conditions in which level 0 is the first call.
@@ -34,7 +34,9 @@ class Owe:
         self._depends = compiler.depends((*rule.where, *rule.paying))
 
     def decide(self, frame: Frame) -> str:
-        """The code of the refusal of a call; empty: there is none."""
+        """Return R208 if the decided call is restricted and the oldest obligation is overdue; else
+        ''.
+        """
         if self._where(frame) is False:
             return ""
         if self._within is None:
@@ -43,7 +45,7 @@ class Owe:
         return "R208" if first is not None and first.at_ms + self._within < frame.now else ""
 
     def debts(self, frame: Frame) -> list[Debt]:
-        """The obligations that may be open, in order."""
+        """Return the obligations that may be open, in the order of their first calls."""
         within = self._within
         return [
             Debt(self._number, call, None if within is None else call.at_ms + within)
@@ -51,7 +53,7 @@ class Owe:
         ]
 
     def oldest(self, frame: Frame) -> Debt | None:
-        """The first obligation that may be open."""
+        """Return the first obligation that may be open, or None."""
         call = self.caught_up(frame).first()
         if call is None:
             return None
@@ -59,11 +61,11 @@ class Owe:
         return Debt(self._number, call, None if within is None else call.at_ms + within)
 
     def is_open(self, frame: Frame) -> bool:
-        """Whether an obligation may be open."""
+        """Return whether an obligation may be open."""
         return bool(self.caught_up(frame).open)
 
     def caught_up(self, frame: Frame) -> Debts:
-        """The debts of the history, complete."""
+        """Return the debts of the frame's history after adding new calls and outcomes."""
         history = frame.history
         debts: Debts | None = history.feeds.get(self)
         if debts is None:
@@ -72,7 +74,7 @@ class Owe:
                 history.dependent.append(self)
         elif debts.added == len(history.calls) and debts.logged == len(history.log):
             return debts
-        # Conditions are evaluated in a frame of their own: the other one has its call.
+        # A separate frame: the given frame has the decided call as element 0.
         inner = Frame(frame.closures, history, None, frame.now)
         history.feeds.pop(self, None)
         for call in history.log[debts.logged :]:
@@ -86,7 +88,7 @@ class Owe:
         return debts
 
     def _entered(self, frame: Frame, debts: Debts, call: Call) -> None:
-        """Take a call that is new."""
+        """Add a new call."""
         if call.tool in self._pays:
             self._pay(frame, debts, call)
         elif call.tool not in self._tools:
@@ -97,7 +99,7 @@ class Owe:
             frame.history.watched.add(call.at)
 
     def _changed(self, frame: Frame, debts: Debts, call: Call) -> None:
-        """Take the outcome of a call that became known."""
+        """Update the debts after the outcome of a call became known."""
         if call.at in debts.open:
             if self._may_owe(frame, call) and not self._is_paid(frame, call, debts.added):
                 debts.index(call, self._key_of(frame, call))
@@ -124,7 +126,11 @@ class Owe:
                 debts.remove(first.at)
 
     def _is_paid(self, frame: Frame, first: Call, added: int) -> bool:
-        """Whether one of the later calls pays a debt."""
+        """Return whether one of the calls after `first` pays its debt.
+
+        Args:
+            added: only calls at positions below this are looked at.
+        """
         frame.elements[0] = first
         states = [(term(frame), same) for term, same in self._keys]
         wanted = [
@@ -140,7 +146,9 @@ class Owe:
         return False
 
     def _key_of(self, frame: Frame, first: Call) -> Any:
-        """The arguments of the calls that pay a debt; None: they are not known."""
+        """Return the key values that a call needs to pay the debt of `first`; None: they are not
+        known.
+        """
         frame.elements[0] = first
         states = [(term(frame), same) for term, same in self._keys]
         usable = all(is_usable(state, same) and state != NONE for state, same in states)
@@ -151,8 +159,8 @@ class Debts:
     """The open debts of a statement in one session.
 
     Attributes:
-        open: the first calls by their positions, in order.
-        added, logged: how many calls and records of the history are taken into account.
+        open: the first calls of open debts by their positions, in order.
+        added, logged: how many calls, and records of `log`, are taken into account.
     """
 
     def __init__(self) -> None:
@@ -164,13 +172,15 @@ class Debts:
         self._of_key: dict[Any, dict[int, Call]] = {}
 
     def first(self) -> Call | None:
-        """The first call of the oldest debt."""
+        """Return the first call of the oldest open debt, or None."""
         while self._order and self._order[0].at not in self.open:
             self._order.popleft()
         return self._order[0] if self._order else None
 
     def of_key(self, key: Any) -> list[Call]:
-        """The first calls whose debts a call with this key may pay; None: all of them."""
+        """Return the first calls whose debts a call with this key may pay; all of them if `key` is
+        None.
+        """
         if key is None:
             return list(self.open.values())
         found = [*self._of_key.get(key, {}).values()]
@@ -183,12 +193,16 @@ class Debts:
         self._put(call, key)
 
     def index(self, call: Call, key: Any) -> None:
-        """Let an open debt have another key."""
+        """Replace the key of an open debt."""
         self._take(call.at)
         self._put(call, key)
 
     def move(self, places: Mapping[int, int]) -> None:
-        """The calls that are left have new places."""
+        """Renumber the calls after others were forgotten.
+
+        Args:
+            places: the new position of each call by its old one.
+        """
         self.added, self.logged = len(places), 0
         keys = {at: self._keys[at] for at in self.open}
         calls = list(self.open.values())

@@ -1,8 +1,7 @@
 """The statements of a core, compiled: their refusals, draws and debts.
 
 :class:`FastPolicy` answers every question exactly as :class:`tcc_certs.policy.meaning.Policy` does.
-
-Cost: of a statement whose keys or windows decide, constant; else as in the definition.
+Cost: constant for a statement whose keys or windows decide; otherwise as in the definition.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from tcc_runtime.gate.decide.history import Key
 from tcc_runtime.gate.decide.owes import Owe
 from tcc_runtime.gate.decide.totals import Totals
 
-Decide: TypeAlias = "Callable[[Frame], str]"  # the code of a refusal; empty: there is none
+Decide: TypeAlias = "Callable[[Frame], str]"  # returns the code of the refusal, or ''
 Drawn: TypeAlias = "Callable[[Frame], Draw | None]"
 
 
@@ -31,11 +30,12 @@ class FastPolicy(Policy):
     """The statements of a core, ready to decide calls in a :class:`FastHistory`.
 
     Raises:
-        Fault: a statement or a `let` is wrong.
+        Fault: a statement or a `let` of the core is malformed.
     """
 
     def __init__(self, core: Core) -> None:
-        vars(self).update(vars(policy_of(core)))  # its words are resolved once
+        # copies the resolved statements, which all policies of a core share
+        vars(self).update(vars(policy_of(core)))
         self._forgetting = forgetting_of(core, self.rules)
         self._windows = {at: rule.within for at, rule in enumerate(self.rules)
                          if rule.kind == "limit"}  # fmt: skip
@@ -48,7 +48,7 @@ class FastPolicy(Policy):
             for rule in self.rules
             if rule.kind == "total"
         }
-        # Closures are made for the tools that are called.
+        # Closures are compiled when a tool is first called.
         self._deciders: dict[str, tuple[tuple[int, Decide], ...]] = {}
         self._drawers: dict[str, tuple[tuple[int, Drawn], ...]] = {}
         self._decider_of: dict[int, Decide] = {}
@@ -59,7 +59,7 @@ class FastPolicy(Policy):
     # Calls.
 
     def refusals(self, history: Any, call: Call, now_ms: int) -> list[Refusal]:
-        """The statements that do not let a call through, in the order of the core."""
+        """Return the statements that refuse a call, in the order of the core."""
         deciders = self._deciders.get(call.tool)
         if deciders is None:
             numbers = sorted([*self._statements_of(call.tool), *self._totals])
@@ -75,10 +75,11 @@ class FastPolicy(Policy):
         return found
 
     def failing(self, number: int, history: Any, call: Call | None, now_ms: int) -> list[int]:
-        """The parts of what a `require` requires that are not true, by their numbers.
+        """Return the indices of the conditions of a `require` that are not surely true.
 
         Args:
-            call: the call being decided; None at the end.
+            number: the number of the statement.
+            call: the call being decided; None at the end of the session.
         """
         parts = self._parts_of.get(number)
         if parts is None:
@@ -90,16 +91,22 @@ class FastPolicy(Policy):
         return [at for at, truth in enumerate(parts) if truth(frame) is not True]
 
     def total(self, number: int, history: Any, call: Call) -> Any:
-        """The total with a call that is being decided, which adds the least amount."""
+        """Return the least possible total that includes the call being decided.
+
+        Args:
+            number: the number of the `total` statement.
+        """
         sums = self._sums[self.rules[number].what]
         return sums.least(Frame(self._compiler, history, call, call.at_ms))
 
     def taken(self, what: str, history: Any) -> Any:
-        """The total of all calls so far; a call whose answers are unknown counts the most."""
+        """Return the total of all calls so far; a call with unknown answers counts the greatest
+        amount.
+        """
         return self._sums[what].taken(history)
 
     def draws(self, history: Any, call: Call, now_ms: int) -> Mapping[int, Draw]:
-        """What a call counts, by the number of each limit that counts it."""
+        """Return the draws of a call, by the number of each limit that counts it."""
         drawers = self._drawers.get(call.tool)
         if drawers is None:
             limits = [at for at in self._statements_of(call.tool) if self.rules[at].kind == "limit"]
@@ -134,16 +141,16 @@ class FastPolicy(Policy):
     # Obligations and ends.
 
     def debts(self, history: Any, now_ms: int) -> list[Debt]:
-        """The obligations that may be open, in the order of statements and calls."""
+        """Return the obligations that may be open, in the order of statements and calls."""
         frame = Frame(self._compiler, history, None, now_ms)
         return [debt for owe in self._owes.values() for debt in owe.debts(frame)]
 
     def oldest_debt(self, number: int, history: Any, now_ms: int) -> Debt | None:
-        """The first obligation of an `owe` that may be open."""
+        """Return the first obligation of an `owe` statement that may be open, or None."""
         return self._owes[number].oldest(Frame(self._compiler, history, None, now_ms))
 
     def unmet(self, history: Any, now_ms: int) -> list[int]:
-        """The numbers of the statements that keep the session from finishing, in order."""
+        """Return the numbers of the statements that keep the session from finishing, in order."""
         if self._ends is None:
             self._ends = {
                 number: self._compiler.truth(rule.then, False)
@@ -214,14 +221,14 @@ def _code(frame: Frame) -> str:
 
 
 def _where(where: Closure | None, decide: Decide) -> Decide:
-    """A decision on calls for which a filter is not false."""
+    """Return a decision that allows calls for which the filter is surely false."""
     if where is None:
         return decide
     return lambda frame: "" if where(frame) is False else decide(frame)
 
 
 def _key(rule: Rule, compiler: Compiler) -> Callable[[Frame], Key | None]:
-    """The closure of the key of a draw; None: it is unknown."""
+    """Return the closure of the key of a draw; it returns None if a part of the key is unknown."""
     per = [_shown(term, compiler.term(term)) for term in rule.per]
     if not per:
         return lambda frame: ()
@@ -234,12 +241,16 @@ def _key(rule: Rule, compiler: Compiler) -> Callable[[Frame], Key | None]:
 
 
 def _shown(term: Term, read: Read) -> Read:
-    """The closure of a term of `per`: a value that is computed has no digest."""
+    """Return the closure of a term of `per`.  A computed value has no digest, so its plain value is
+    used.
+    """
     return (lambda frame: shown(read(frame))) if is_computed(term) else read
 
 
 def _drawer(rule: Rule, compiler: Compiler) -> Drawn:
-    """The closure of what a call draws under a limit; None: the limit does not count it."""
+    """Return the closure of a call's draw under a limit; it returns None if the limit does not
+    count the call.
+    """
     where = compiler.all_of(rule.where, False) if rule.where else None
     key_of, field = _key(rule, compiler), rule.field
 

@@ -1,16 +1,17 @@
 """Indexes of sources whose filter compares an element with the call being decided.
 
-A *relation* is the one condition of a filter that the element alone does not decide:
+A *relation* is the one condition of a filter that also depends on the decided call:
 
 - an order (``amount >= this.amount``, ``amount in this.low .. this.high``): the elements are sorted
   by their values (:class:`Ranks`);
 - an equality or a membership (``owner = this.user``, ``this.item in items``,
   ``items(sku = this.item)``): each value has the positions of its elements (:class:`Tokens`).
 
-A filter without a relation may look into lists of the element: it has an index of this kind, too.
-The bound of such a source is small, so its index also knows which candidates are too old.
+A filter without a relation that reads lists of the element also has an index of this kind.  The
+definition looks at few candidates of such a source, so the index also knows which candidates are
+too old.
 
-Cost: a question takes logarithmic time, whether or not the source has a window or marks.
+Cost: a question takes logarithmic time, with or without a window and marks.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ from tcc_certs.policy.meaning import Member, Truth, compare, same, shown
 from tcc_certs.values.places import UNKNOWN, State
 from tcc_runtime.gate.decide.feeds import EXACT, Bucket, Frame, Stream, is_own, own_conditions
 
-Test: TypeAlias = "Callable[[State, State], Truth]"  # of the element's state and the other one
-HowMany: TypeAlias = "Callable[[Sequence[Any]], int]"  # how many of sorted values fit
+# arguments: the state of the element, the other state
+Test: TypeAlias = "Callable[[State, State], Truth]"
+# returns how many values of a sorted sequence fit
+HowMany: TypeAlias = "Callable[[Sequence[Any]], int]"
 
 _SHIFTS = (6, 10, 14, 18)  # blocks of 64 positions, and of 16 blocks each
 _FAN = 16
-_FEW = 64  # values that are looked at one by one
+_FEW = 64  # up to this number, values are compared one by one
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
@@ -44,17 +47,18 @@ _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """How a source with an index of this module is decided.
+    """The index of this module that a source needs, and the relation that it answers.
 
     Attributes:
-        layers: the source of calls and the fields of fields around it, without the relation.
-        bucket: the kind of its buckets.
-        own: of the relation, the term of the element; None: the source has no relation.
-        inner: a source of a list's elements, whose field `own` is; None: `own` is no list.
+        layers: the source of calls first, then the sources of rows around it; without the relation.
+        bucket: the class of the buckets.
+        own: the side of the relation that reads the element; None: the source has no relation.
+        inner: if `own` reads elements of a list, the source of these elements; else None.
         others: the terms that the element is compared with.
-        operator: an order, ``between``, ``=`` or ``same``; empty: there is no relation.
-        on_call: whether the relation is a condition on the call, and not on the last layer.
-        widest: at most how many elements a list in the filter has.
+        operator: an order, ``between``, ``=``, ``same`` or ``in``; empty: the source has no
+            relation.
+        on_call: whether the relation is a condition on the call, not on a row of the last layer.
+        widest: the most elements of a list in the filter.
     """
 
     layers: tuple[Source, ...]
@@ -67,12 +71,12 @@ class Relation:
     widest: int = 0
 
     def test(self) -> Test:
-        """The truth of an equality of two states."""
+        """Return the comparison of two states for `=`, ``same`` and ``in``."""
         return same if self.operator == "same" else lambda one, other: compare("=", one, other)
 
 
 def relation_of(source: Source) -> Relation | None:
-    """The relation of a source without window and marks; None: it has no index of this module."""
+    """Return the relation of a source without window and marks; None: this module has no index."""
     layers = [source]
     while isinstance(layers[-1].base, forms.Rows):
         layers.append(layers[-1].base.of)
@@ -111,7 +115,11 @@ def relation_of(source: Source) -> Relation | None:
 
 
 def _width_of_own(condition: Condition, level: int) -> int | None:
-    """The most elements of a list in a condition on one element; None: it is no such condition."""
+    """Return the most elements of a list in a condition that depends only on the element of a
+    level.
+
+    None if the condition depends on other elements, on the time or on other calls.
+    """
     if is_own(condition, level):
         return 0
     widest = 0
@@ -131,7 +139,7 @@ def _width_of_own(condition: Condition, level: int) -> int | None:
 
 
 def _width(source: Source) -> int | None:
-    """The most elements of a source of lists; None: it is of calls."""
+    """Return the most elements of a source of lists; None: it is a source of calls."""
     match source.base:
         case forms.Items(_, most):
             return most
@@ -142,7 +150,7 @@ def _width(source: Source) -> int | None:
 
 
 def _relation_in(condition: Condition, level: int) -> Relation | None:
-    """The relation that a condition on the element of a level is."""
+    """Return the relation that a condition on the element of a level expresses, or None."""
     match condition:
         case forms.Not(forms.All((only,))):
             return _relation_in(forms.Not(only), level)
@@ -181,7 +189,9 @@ def _equality(left: Term, right: Term, level: int, operator: str) -> Relation | 
 
 
 def _membership(of: Term, source: Source, level: int) -> Relation | None:
-    """The relation of ``of in source`` for the elements of a list, or a field of them."""
+    """Return the relation of ``of in source`` if the source is a list of the element, or a field of
+    its rows.
+    """
     items, own = source, None
     match source.base:
         case forms.Rows(inner, get, None):
@@ -192,24 +202,26 @@ def _membership(of: Term, source: Source, level: int) -> Relation | None:
     if not isinstance(base, forms.Items) or items.conditions or not _is_of(base.of, level):
         return None
     own = forms.Element(items.level) if own is None else own
-    # A row without the field is no member of the source, so absent differs from every value.
+    # A row that lacks the field is not in the source. So an absent value differs from every value.
     return Relation((), Listed, own, items, (of,), "in", widest=base.most)
 
 
 def _is_of(term: Term, level: int) -> bool:
-    """Return whether a term depends on the element of a level, and on no other."""
+    """Return whether a term depends on the element of one level, and on no other element."""
     return is_own(term, level) and forms.Element(level) in walk(term)
 
 
 def _is_field(term: Term | None, level: int) -> bool:
-    """Whether a term is the element of a level, or a field of it."""
+    """Return whether a term is the element of a level, or a field of it."""
     while isinstance(term, forms.Get):
         term = term.of
     return term == forms.Element(level)
 
 
 def is_other(term: Term, level: int) -> bool:
-    """Whether a term is known before the element of a level is chosen, without any source."""
+    """Return whether a term is known before the element of a level is chosen, and reads no
+    source.
+    """
     for part in walk(term):
         match part:
             case forms.Element(other):
@@ -224,17 +236,18 @@ def is_other(term: Term, level: int) -> bool:
 
 
 class Ranks:
-    """Numbers at positions: how many of them fit, from a position on, and which is the last.
+    """Numbers at positions; answers how many fit from a position on, and which position is the
+    last.
 
-    A block of positions has its values in order.  Blocks are made when they are first needed.
+    Each block of positions has its values sorted.  Blocks are built when they are first needed.
     """
 
     __slots__ = ("_blocks", "_ordered", "_places", "_values")
 
     def __init__(self) -> None:
-        self._places: list[int] = []  # in order
-        self._values: list[Any] = []  # of each place
-        self._ordered: list[Any] = []  # the same values in order
+        self._places: list[int] = []  # increasing
+        self._values: list[Any] = []  # the value at each place
+        self._ordered: list[Any] = []  # the same values, sorted
         self._blocks: list[dict[int, list[Any]]] = []
 
     def add(self, at: int, value: Any) -> None:
@@ -247,7 +260,7 @@ class Ranks:
             insort(blocks.setdefault(at >> shift, []), value)
 
     def remove(self, at: int, value: Any) -> None:
-        """Take a value out again."""
+        """Remove a value at a position."""
         index = self._values.index(value, bisect_left(self._places, at))
         del self._places[index], self._values[index]
         del self._ordered[bisect_left(self._ordered, value)]
@@ -256,7 +269,7 @@ class Ranks:
             del block[bisect_left(block, value)]
 
     def count(self, fit: HowMany, first: int) -> int:
-        """How many values fit from a position on."""
+        """Return how many values at positions from `first` on fit."""
         places, values = self._places, self._values
         found = fit(self._ordered)
         if not found or first <= places[0]:
@@ -279,7 +292,7 @@ class Ranks:
         return found
 
     def latest(self, fit: HowMany) -> Iterator[int]:
-        """The positions of values that fit, from the last one."""
+        """Yield the positions of values that fit, the last position first."""
         if not fit(self._ordered):
             return
         if len(self._places) <= _FEW:
@@ -317,11 +330,11 @@ class Ranks:
 
 
 class Tokens:
-    """The positions of each value.
+    """The positions of each value.  A value with one position has the position instead of a list.
 
     Attributes:
-        plain: of values; digested: of values that are known by their digests.  A value with one
-            position has the position itself.
+        plain: the positions of known values.
+        digested: the positions of values that are known by their digests.
     """
 
     __slots__ = ("digested", "plain")
@@ -344,7 +357,7 @@ class Tokens:
             insort(places, at)
 
     def remove(self, at: int, state: State) -> None:
-        """Take a value out again."""
+        """Remove a value at a position."""
         table = self.digested if state[0] == "d" else self.plain
         places = table[state]
         if type(places) is int or len(places) == 1:
@@ -353,7 +366,12 @@ class Tokens:
             del places[bisect_left(places, at)]
 
     def decides(self, state: State) -> bool:
-        """Whether a value equals no value of the other kind, as it has or is a constant."""
+        """Return whether a value surely differs from all values of the other kind, plain or
+        digested.
+
+        A digested value surely differs from a plain one if the ledger has the digest of the plain
+        one.
+        """
         if state[0] == "d":
             return all(one in state[1].constants for one in self.plain)
         for one in self.digested:
@@ -361,12 +379,12 @@ class Tokens:
         return True
 
     def count(self, state: State, first: int) -> int:
-        """How often a value occurs from a position on."""
+        """Return how often a value occurs at positions from `first` on."""
         places = self._places(state)
         return len(places) - bisect_left(places, first)
 
     def latest(self, state: State) -> Iterator[int]:
-        """The positions of a value, from the last one."""
+        """Return the positions of a value, the last position first."""
         return reversed(self._places(state))
 
     def _places(self, state: State) -> Sequence[int]:
@@ -378,16 +396,16 @@ class Tokens:
 
 
 class Related(Bucket):
-    """The members of a source by the value that its relation compares.
+    """The members of a source, by the value that the relation compares.
 
     Attributes:
-        sure, maybe: members that are surely and maybe in the source if the relation holds.
-        read: members whose error was read.
-        odd, odd_read: positions of members whose value is not known, by its state.
-        many: of members that may be several rows.
-        mixed: how many members the index cannot answer for.
-        places: the positions of all candidates; failed, answered: of those with these outcomes.
-            They are kept for sources with a small bound.
+        sure, maybe: members that are surely, or may be, in the source if the relation is true.
+        read: failed calls whose error was read.
+        odd, odd_read: positions of members and failed calls whose value is not known, by state.
+        many: positions of members that may be several rows.
+        mixed: the number of members for which the index cannot answer.
+        places: the positions of all candidates, if the stream has `counts`.
+        failed, answered: positions of candidates with these outcomes, if the stream has `counts`.
     """
 
     READS = True
@@ -404,11 +422,15 @@ class Related(Bucket):
         self.answered: list[int] = []
 
     def value(self, state: State) -> Any:
-        """The value that the index has of a state; None: it has none."""
+        """Return the value that the index stores for a state; None: it stores none."""
         raise NotImplementedError
 
     def sorted_out(self, states: Iterable[State]) -> tuple[set[Any], set[State], bool]:
-        """The values that the index has, the other states, and whether it knows all of them."""
+        """Split states into values that the index stores and other states.
+
+        Returns:
+            The values, the other states, and whether the index can answer for all of them.
+        """
         raise NotImplementedError
 
     def put(self, frame: Frame, stream: Stream, call: Call, members: Sequence[Member]) -> Any:
@@ -442,7 +464,9 @@ class Related(Bucket):
         return entry, odd_states, mixed, many_rows
 
     def drop(self, call: Call, entry: Any) -> None:
-        """Take the members of a call out again; none of them is sure, and no error was read."""
+        """Remove the members of a call with an unknown outcome: none is sure, and no error was
+        read.
+        """
         if entry is None:
             return
         values, odd, mixed, many_rows = entry
@@ -458,7 +482,7 @@ class Related(Bucket):
         self.mixed -= mixed
 
     def note(self, call: Call) -> None:
-        """Keep whether a candidate has failed."""
+        """Note whether a candidate has failed."""
         if call.outcome == FAILED:
             insort(self.failed, call.at)
         elif call.outcome == ANSWERED:
@@ -466,7 +490,7 @@ class Related(Bucket):
 
 
 class Ordered(Related):
-    """The members of a source in the order of their numbers or times; all have one kind."""
+    """The members of a source, sorted by their numbers or times.  All values have the same kind."""
 
     INDEX = Ranks
 
@@ -480,7 +504,7 @@ class Ordered(Related):
         return value if kind == self.kind else None
 
     def sorted_out(self, states: Iterable[State]) -> tuple[set[Any], set[State], bool]:
-        """See :class:`Related`; a state that is no number is unsure of every order."""
+        """See :class:`Related`.  For a state that is no number or time, every order is unsure."""
         kind, value = shown(next(iter(states)))
         if kind not in ("n", "t"):
             return set(), {UNKNOWN}, kind != "between"
@@ -503,12 +527,12 @@ class Listed(Related):
 
 
 class View:
-    """The members of a bucket for which the relation holds, or may hold.
+    """The members of a bucket for which the relation is true, or may be.
 
     Args:
-        ask: what the indexes of the bucket are asked for.
+        ask: the question to the indexes of the bucket: a function of :func:`fitting`, or a state.
         odd: the states for which the relation is unsure.
-        begin: the first position that is looked at; older candidates are maybe members.
+        begin: the first position that the definition looks at.  Older candidates may be members.
     """
 
     __slots__ = ("_ask", "_bucket", "_odd", "begin")
@@ -517,19 +541,19 @@ class View:
         self._bucket, self._ask, self._odd, self.begin = bucket, ask, odd, begin
 
     def sure(self, first: int) -> int:
-        """How many members from a position on are surely in the source."""
+        """Return how many members at positions from `first` on are surely in the source."""
         found: int = self._bucket.sure.count(self._ask, max(first, self.begin))
         return found
 
     def maybe(self, first: int) -> int:
-        """How many other members from a position on are maybe in the source."""
+        """Return how many other members at positions from `first` on may be in the source."""
         bucket, begin = self._bucket, max(first, self.begin)
         found: int = bucket.maybe.count(self._ask, begin)
         found += _count(bucket.odd, self._odd, begin)
         return found + self._old(first, bucket.failed, bucket.answered)
 
     def read(self, first: int) -> int:
-        """How many calls from a position on may be members whose error was read."""
+        """Return how many failed calls from `first` on, whose error was read, may be members."""
         bucket, begin = self._bucket, max(first, self.begin)
         found: int = bucket.read.count(self._ask, begin)
         found += _count(bucket.odd_read, self._odd, begin)
@@ -537,7 +561,9 @@ class View:
         return found + max(0, end - start)
 
     def _old(self, first: int, *dropped: Sequence[int]) -> int:
-        """How many candidates are not looked at, without some."""
+        """Return how many candidates from `first` on are before `begin`, without those in
+        `dropped`.
+        """
         if first >= self.begin:
             return 0
         found = 0
@@ -546,14 +572,14 @@ class View:
         return found
 
     def many(self, first: int) -> bool:
-        """Whether a member from a position on may be several rows."""
+        """Return whether a member at a position from `first` on may be several rows."""
         many = self._bucket.many
         return bool(many) and many[-1] >= first
 
     def latest(self) -> Iterator[tuple[int, bool]]:
-        """The positions of members, from the last one, and whether they are surely in the source.
+        """Yield the positions of members, the last first, and whether each is surely in the source.
 
-        The candidates beyond the bound follow, also those that have failed.
+        Then yield the candidates before `begin`, including failed ones.
         """
         bucket, begin = self._bucket, self.begin
         odd = [reversed(bucket.odd[state]) for state in self._odd if state in bucket.odd]
@@ -579,7 +605,12 @@ def _count(table: Mapping[State, list[int]], states: Sequence[State], first: int
 
 
 def fitting(operator: str, values: Sequence[Any]) -> HowMany:
-    """How many of sorted values are in an order to a value, or between two."""
+    """Return a function that counts how many values of a sorted sequence fit an order or a range.
+
+    Args:
+        operator: an order, or ``between``.
+        values: the value to compare with; for ``between`` the low and the high end.
+    """
     value = values[0]
     match operator:
         case ">=":
@@ -595,7 +626,10 @@ def fitting(operator: str, values: Sequence[Any]) -> HowMany:
 
 
 def odd_states(bucket: Related, test: Test, state: State) -> list[State] | None:
-    """The states of members for which an equality is unsure; None: it is true for one."""
+    """Return the odd states of a bucket for which the equality with a state is unsure.
+
+    None if the equality is true for one of them, so the index cannot answer.
+    """
     found = []
     for one in {*bucket.odd, *bucket.odd_read} if bucket.odd or bucket.odd_read else ():
         truth = test(one, state)
@@ -607,6 +641,8 @@ def odd_states(bucket: Related, test: Test, state: State) -> list[State] | None:
 
 
 def is_decided(bucket: Related, state: State) -> bool:
-    """Whether the equality of a value with each value of a bucket is known."""
+    """Return whether the equality of a value with each stored value of a bucket is true or
+    false.
+    """
     tables: Any = (bucket.sure, bucket.maybe, bucket.read)
     return all(table.decides(state) for table in tables)

@@ -17,17 +17,18 @@ class Totals:
 
     Args:
         what: ``depth``, ``price``, ``latency``, ``cost`` or ``epsilon``.
-        amounts: by tool, the amounts of its calls.
+        amounts: the amounts of the calls of each tool.
     """
 
     def __init__(self, what: str, amounts: Mapping[str, AmountTable]) -> None:
         self.what = what
         self._amounts = amounts
-        # By tool, and by which listed fields are known: the ends of the amounts by known values.
+        # By tool and by which listed fields are known: the least and greatest amount by known
+        # values.
         self._ends: dict[tuple[str, tuple[bool, ...]], dict[tuple[State, ...], _Ends]] = {}
 
     def least(self, frame: Frame) -> Any:
-        """The least total with the call being decided."""
+        """Return the least possible total that includes the call being decided."""
         if self.what == "depth":
             return frame.history.alive + 1
         history = frame.history
@@ -37,11 +38,11 @@ class Totals:
         return total.amount + self._ends_of(frame.call)[0]
 
     def taken(self, history: FastHistory) -> Any:
-        """The greatest total of all calls so far."""
+        """Return the greatest possible total of all calls so far."""
         return history.alive if self.what == "depth" else self.caught_up(history).amount
 
     def caught_up(self, history: FastHistory) -> Total:
-        """The total of the history, complete."""
+        """Return the total of the history after adding new calls and outcomes."""
         total = history.feeds.pop(self, None) or Total()
         for call in history.log[total.logged :]:
             if call.at in total.unsettled:
@@ -62,7 +63,7 @@ class Totals:
             history.watched.add(call.at)
 
     def _ends_of(self, call: Call) -> _Ends:
-        """The least and the greatest amount of the calls of the core that a call may be."""
+        """Return the least and the greatest amount of the core calls that a call may be."""
         table = self._amounts[call.tool]
         states = [call.state(name) for name in table.names]
         known = tuple([state != UNKNOWN for state in states])
@@ -88,7 +89,7 @@ _NOTHING: _Ends = 0, 0  # no call of the core fits
 
 
 class Total:
-    """What the calls of a history have in all, so far."""
+    """The total of the calls of a history so far."""
 
     __slots__ = ("added", "amount", "logged", "unsettled")
 
@@ -96,9 +97,9 @@ class Total:
         self.added = 0
         self.logged = 0
         self.amount: Any = 0
-        self.unsettled: dict[int, Any] = {}  # amounts of calls whose outcome is unknown
+        self.unsettled: dict[int, Any] = {}  # amounts of calls with unknown outcomes, by position
 
     def move(self, places: Mapping[int, int]) -> None:
-        """The calls that are left have new places."""
+        """Renumber the calls after others were forgotten."""
         self.added, self.logged = len(places), 0
         self.unsettled = {places[at]: amount for at, amount in self.unsettled.items()}

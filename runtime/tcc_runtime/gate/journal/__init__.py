@@ -1,7 +1,7 @@
-"""A journal: it stores the records of a session in order, and reads those of other processes.
+"""A journal stores the records of a session in order, and reads the records of other processes.
 
-There are two: a file that processes share (:mod:`tcc_runtime.gate.journal.ledger_file`), and one
-that stores nothing (:mod:`tcc_runtime.gate.journal.memory`).
+One kind is a file that processes share (:mod:`tcc_runtime.gate.journal.ledger_file`).  The other
+kind is in memory and stores nothing (:mod:`tcc_runtime.gate.journal.memory`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ class News(Struct, frozen=True, kw_only=True):
     """A record that was read.
 
     Attributes:
-        record: the record, or its line, which is parsed only if it has no frequent form.
+        record: the record; or its line, which the reader parses only if its form is not a frequent
+            one.
         previous: the hash of the record before it.
-        body: its canonical bytes.
-        own: whether this object wrote it.
+        body: the canonical bytes of the record.
+        own: whether this journal object wrote the record.
     """
 
     record: Record
@@ -30,7 +31,7 @@ class News(Struct, frozen=True, kw_only=True):
     own: bool
 
 
-# Applies a record (its bytes, the hash before it, its number); returns whether it could.
+# Applies a record, given its bytes, the hash before it and its number; returns whether it could.
 Passes: TypeAlias = "Callable[[bytes, bytes, int], bool]"
 
 
@@ -56,7 +57,8 @@ class Journal(Protocol):
     def lock(self, *, wait: bool, process: int) -> bool:
         """Take the lock; return False if another process has it and `wait` is False.
 
-        Other processes see that this one wants it, until it has it or calls :meth:`stop_waiting`.
+        Other processes see that this one wants the lock, until it has the lock or calls
+        :meth:`stop_waiting`.
 
         Args:
             process: the number of this process.
@@ -66,16 +68,21 @@ class Journal(Protocol):
         """Release the lock."""
 
     def stop_waiting(self) -> None:
-        """Withdraw the wish for the lock."""
+        """Stop showing other processes that this one wants the lock."""
 
     def others_wait(self) -> bool:
-        """Whether another process waits for the lock, as far as the system can tell."""
+        """Return whether another process waits for the lock; False if the system cannot tell."""
 
     def news(self, *, locked: bool, passes: Passes | None = None) -> Iterable[News]:
-        """The records that were not read yet, own ones too, if another process has written.
+        """Return the records that were not read yet.
+
+        If another process has written, the result also has the records that this object wrote
+        meanwhile.
 
         Args:
-            passes: applies records of other processes; those that it applies are left out.
+            locked: whether the caller has the lock.
+            passes: applies records of other processes.  Records that it applies are left out of the
+                result.
         """
 
     def append(self, render: Callable[[bytes], bytes]) -> None:
@@ -87,7 +94,7 @@ class Journal(Protocol):
 
     @property
     def is_full(self) -> bool:
-        """Whether the next record belongs into another file: call :meth:`roll` first."""
+        """True if the next record belongs into another file: call :meth:`roll` first."""
 
     def roll(self, roll: Callable[[bytes], bytes], first: Callable[[bytes], bytes]) -> None:
         """Continue in another file.
@@ -104,7 +111,7 @@ class Journal(Protocol):
         """Let a thread sync the records within 100 ms, unless :meth:`sync` does so before."""
 
     def had(self, head: bytes) -> bool:
-        """Whether the chain had this head once, as far as its records can be read again."""
+        """Return whether the chain once had this head, as far as its records can be read again."""
 
     def close(self) -> None:
         """Release all resources."""

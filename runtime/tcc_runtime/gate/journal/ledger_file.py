@@ -1,18 +1,19 @@
-"""The files of a session's ledger: they are locked, read and appended to.
+"""The files of a session's ledger: locking, reading and appending.
 
 docs/spec/ledger.md defines the chain.  A process locks the first file while a call is under way.
 After taking the lock it reads new records.  A crash may leave a *torn* last line, of which only the
-start was written: the process that holds the lock cuts it off.  If another process has written,
-this one reads its own records again, too, in one pass in their order.  After an error of the
-system the ledger is not written any more, because nobody knows what the disk has.
+start was written.  The process that holds the lock cuts it off.  If another process has written,
+this one reads its own records again, too, in one pass in their order.  After an error of the system
+the ledger is not written any more, because the content of the disk is not known.
 
-A ledger NAME that reaches its size continues in NAME.1, then in NAME.2.  The disk has the `roll`
-record before the next file, which gets its name whole.  So a crash leaves a ledger that ends with
-`roll`, or one with a next file: both continue.  The lock of the first file covers all of them.
+A ledger NAME that reaches its size continues in NAME.1, then in NAME.2.  The `roll` record is on
+the disk before the next file is created.  The next file appears with its first record complete.  So
+after a crash the ledger ends with `roll`, or has the next file.  Both can be continued.  The lock
+of the first file covers all files.
 
 Text: docs/gate.md; docs/spec/session.md, sections 1, 2 and 4.
-Cost: a hash and a write for each record; an fdatasync if it has to be durable; one thread of the
-process, which syncs records that no later call has synced.
+Cost: a hash and a write for each record, and an fdatasync if it has to be durable.  One thread of
+the process syncs records that no later call has synced.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ class _Place(NamedTuple):
     """A place in a ledger.
 
     Attributes:
-        number: of the file.
-        size: bytes of the file before the place.
-        records: of all files before the place.
+        number: the number of the file.
+        size: the bytes of the file before the place.
+        records: the number of records in all files before the place.
         head: the hash of the last record in the file.
         rolled: whether that record is a `roll`.
     """
@@ -71,9 +72,9 @@ class InFile:
     """A ledger on disk.
 
     Args:
-        private: whether the files belong to a store: the first one exists, none is a link, and only
-            their owner may read them.
-        roll_bytes: the size at which the ledger continues in another file; None: it never does.
+        private: whether the files belong to a store.  Then the first file must exist, no file may
+            be a link, and only the owner may have access.
+        roll_bytes: the size in bytes at which the ledger continues in another file; None: never.
 
     Attributes:
         path: the first file.
@@ -106,7 +107,8 @@ class InFile:
         self._number = self._size = 0  # of the last file
         self._records_before = 0  # in the other files
         self._broken = self._locked = self._waits = False
-        self._handle = self._last = -1  # the first file, which has the lock, and the last one
+        # handles of the first file, which is locked, and of the last file
+        self._handle = self._last = -1
         self._pid = process_number()
         self._is_ours = not private and not path.exists()
         self._open()
@@ -153,7 +155,7 @@ class InFile:
         return -1
 
     def _require_own(self) -> None:
-        """Open the files again after a fork, which would share the lock of its parent.
+        """Open the files again after a fork, because the child would share its parent's lock.
 
         Raises:
             LedgerError: an earlier write failed; or another file has the name now.
@@ -236,7 +238,8 @@ class InFile:
             return False
 
     def is_new(self) -> bool:
-        """Whether the ledger has no whole record; if so, remove files of an earlier session.
+        """Return whether the ledger has no complete record; if so, remove files of an earlier
+        session.
 
         Raises:
             LedgerError: the file cannot be read, or was removed during the wait for its lock.
@@ -267,15 +270,15 @@ class InFile:
                 _flock(self._handle, _UNLOCK)
 
     def news(self, *, locked: bool, passes: Passes | None = None) -> Iterable[News]:
-        """See :class:`Journal`; with the lock a torn last line is cut off.
+        """See :class:`Journal`.  With the lock, a torn last line is cut off.
 
         Raises:
             LedgerError: a file was removed or cut, or cannot be read or cut.
             Rejected: L101, L102, L104 or D201: the new lines do not continue the chain, or a record
                 of this process is missing.
-            ResumeError: a file of a ledger is cut, and another one continues it.
+            ResumeError: a file of the ledger lost its end, and a later file exists.
         """
-        if not locked:  # taking the lock has checked this
+        if not locked:  # `lock` has checked this
             self._require_own()
         found = os.fstat(self._last)
         size = found.st_size
@@ -321,7 +324,8 @@ class InFile:
                 self._require_no_other(later)
             return False
         if number == self._number:  # another process may have begun the next file
-            later = self._later(number + 1)  # before a look at the next file, which comes first
+            # looked up first: another process creates the next file before later ones
+            later = self._later(number + 1)
             try:
                 handle = self._open_file(number + 1)
                 if handle < 0:
@@ -339,15 +343,18 @@ class InFile:
         return True
 
     def _later(self, number: int) -> int:
-        """The first of the next files that exists; 0: none does."""
+        """Return the number of the first existing file after `number`, looking at the next few; 0:
+        none exists.
+        """
         numbers = range(number + 1, number + 1 + _MOST_PROBED)
         return next((one for one in numbers if os.path.lexists(self._name(one))), 0)
 
     def _take(self, handle: int, number: int, records: int) -> None:
-        """Continue in another file.
+        """Make another file the last one.
 
         Args:
-            records: in the files before it.
+            handle, number: of that file.
+            records: the number of records in the files before it.
         """
         with self._disk:
             last, self._last = self._last, handle
@@ -357,7 +364,7 @@ class InFile:
         self.head, self.rolled = FIRST_HEAD, False
 
     def _read_file(self, handle: int, passes: Passes | None) -> Generator[News, None, bytes]:
-        """Read the new records of one file; return its torn last line."""
+        """Yield the new records of one file; return its torn last line."""
         number, size, records, previous, rolled = self._read_to
         reader = LedgerReader(self._chunks(handle, size))
         reader.head, reader.records = previous, records
@@ -455,7 +462,7 @@ class InFile:
         hasher.reset()
         hasher.update(self.head + body)
         head = hasher.digest()
-        # As `seal` of the format has it.
+        # The same bytes as `seal` of the format.
         line = b"".join((body[:-1], b',"~":"', hexlify(head), b'"}\n'))
         try:
             put, whole = os.write(self._last, line), len(line)
@@ -476,11 +483,11 @@ class InFile:
         return most is not None and self._size >= most and self.records > self._records_before + 1
 
     def roll(self, roll: Callable[[bytes], bytes], first: Callable[[bytes], bytes]) -> None:
-        """See :class:`Journal`; the disk has the `roll` record before the next file.
+        """See :class:`Journal`.  The `roll` record is on the disk before the next file is created.
 
         Raises:
             LedgerError: the system refuses to write.
-            ResumeError: another file has the name of the next one.
+            ResumeError: a file with the next file's name exists.
         """
         self._require_locked()
         number = self._number + 1
@@ -536,7 +543,7 @@ class InFile:
             _later.put(self)
 
     def flush(self) -> None:
-        """Wait until the disk has all records, if it may lack some; the lock is not needed.
+        """Wait until the disk has all records, unless it has them.  Does not need the lock.
 
         Raises:
             LedgerError: the system refuses to write.
@@ -546,7 +553,7 @@ class InFile:
             self._wait_for_disk()
 
     def _wait_for_disk(self) -> None:
-        """Sync all records that are in the file by now, also those of other processes."""
+        """Sync all records that are in the file, including those of other processes."""
         with self._disk:
             if self._handle < 0:
                 return
@@ -559,7 +566,7 @@ class InFile:
             self._synced = head
 
     def _has_name(self) -> bool:
-        """Whether the path still names this file.
+        """Return whether the path still names this file.
 
         Raises:
             OSError: the path cannot be looked up.
@@ -570,12 +577,13 @@ class InFile:
     def set_aside(self, session_id: str) -> None:
         """Rename the files of an ended ledger: NAME.1 becomes NAME.ID.1; the lock is needed.
 
-        Another process may have done so already; then this does nothing.  Later files keep their
-        old names as well, until the next session begins: as long as NAME exists, it has all files.
+        Does nothing if another process has renamed them.  Files after the first keep their old
+        names as well, until the next session begins.  So as long as NAME exists, its other files
+        exist, too.
 
         Raises:
-            ResumeError: another file has such a name.
-            LedgerError: the system refuses.
+            ResumeError: another file has one of the new names.
+            LedgerError: a file cannot be renamed.
         """
         self._require_locked()
         try:
@@ -600,24 +608,24 @@ class InFile:
         """Remove the old names of files that :meth:`set_aside` has renamed.
 
         Raises:
-            ResumeError: a file has such a name, and was not renamed.
-            LedgerError: the system refuses.
+            ResumeError: a file has one of these names, and was not renamed.
+            LedgerError: a file cannot be removed.
         """
         last = 0
         try:
             while os.path.lexists(self._name(last + 1)):
                 last += 1
                 self._require_no_other(last)
-            for number in range(last, 0, -1):  # a crash leaves the first ones
+            for number in range(last, 0, -1):  # from the last: after a crash the first ones remain
                 self._name(number).unlink()
         except OSError as error:
             raise self._fail(error) from error
 
     def _require_no_other(self, number: int) -> None:
-        """Require that a file has another name, too: it was set aside.
+        """Require that a file is only an old name of a file that :meth:`set_aside` renamed.
 
         Raises:
-            ResumeError: it is a file of another ledger, or the ledger that it continues was cut.
+            ResumeError: it belongs to another ledger, or the file before it lost its end.
         """
         path, target = self._name(number), self._name(0)
         kept = path
@@ -629,7 +637,7 @@ class InFile:
             raise ResumeError(str(path), expected, "a file")
 
     def emptied(self) -> bool:
-        """Remove all records; False: that failed, or the path names another file."""
+        """Remove all records; return False if that failed or the path names another file."""
         self._broken = True
         if not self._locked or process_number() != self._pid:
             return False
@@ -645,23 +653,25 @@ class InFile:
         return True
 
     def remove(self) -> None:
-        """Remove the file if this object created it; call :meth:`emptied` first, with the lock."""
+        """Remove the file if this object created it.  The caller has the lock and has called
+        :meth:`emptied`.
+        """
         if self._is_ours:
             with suppress(OSError, LedgerError):
                 target_of(self.path).unlink()
 
     def _fail(self, error: OSError) -> LedgerError:
-        # No second try: after a failed write or fsync nobody knows what the disk has.
+        # Do not try again: after a failed write or fsync the content of the disk is not known.
         self._broken = True
         return LedgerError(str(self.path), error)
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """True if :meth:`close` was called."""
         return self._handle < 0
 
     def close(self) -> None:
-        """See :class:`Journal`; it waits until the disk has all records."""
+        """See :class:`Journal`.  First waits until the disk has all records."""
         if process_number() != self._pid:
             self._disk = threading.Lock()
         with suppress(LedgerError):
@@ -678,7 +688,7 @@ class InFile:
             self.close()
 
 
-_SOON: Final = 0.05  # seconds; the promise is a tenth
+_SOON: Final = 0.05  # seconds; the documented bound is 0.1
 
 
 class _Later:
@@ -690,7 +700,7 @@ class _Later:
         self._thread: threading.Thread | None = None
 
     def put(self, journal: InFile) -> None:
-        """Sync a ledger in a while, unless a call has done so by then."""
+        """Sync a ledger after a delay, unless a call has synced it by then."""
         with self._changed:
             self._due.append((time.monotonic() + _SOON, ref(journal)))
             if self._thread is None:
@@ -715,7 +725,7 @@ class _Later:
             del journal
 
     def _next(self) -> InFile | None:
-        """Wait for the time of the next ledger; None: it does not exist any more."""
+        """Wait until the next ledger is due, and return it; None: it was garbage-collected."""
         with self._changed:
             while not self._due:
                 self._changed.wait()
@@ -728,7 +738,9 @@ _later = _Later()
 
 
 def _forked() -> None:
-    """Start anew in a fork: the thread is the parent's, and its lock may never be released."""
+    """Replace the syncer in a forked process: its thread does not exist there, and its lock may be
+    locked forever.
+    """
     global _later
     _later = _Later()
 
@@ -738,7 +750,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _require_session(data: bytes, begins: bytes) -> None:
-    """Require the start of a session's first line, as far as the file has it.
+    """Require that a file starts like the ledger of a session, as far as `data` goes.
 
     Raises:
         ResumeError: the file starts with something else.
@@ -764,9 +776,9 @@ else:
     _flock = fcntl.flock
 
 
-# A process that waits for a ledger's lock holds a mark: a shared lock of the open file, which ends
-# with the process (Linux).  The holder of the ledger sees the mark.  Other systems have no marks:
-# there a holder releases the ledger after a fixed number of calls.
+# A process that waits for a ledger's lock holds a mark: a shared lock on a byte of the file, which
+# ends with the process (Linux). The holder of the ledger sees the mark. Other systems have no
+# marks. There a holder releases the ledger after a fixed number of calls.
 
 if sys.platform == "linux" and sys.maxsize > 1 << 32:
     _MARK: Final = struct.Struct("@hhqqi4x")  # type, whence, start, length, process

@@ -1,7 +1,7 @@
-"""The journal of a session in memory: it numbers records and keeps none of them.
+"""The journal of a session in memory: it counts records and keeps none of them.
 
-It belongs to the process that made it: a fork has no session.
-Text: docs/gate.md; docs/spec/session.md, section 1.
+Only the process that created it can use it; a fork cannot.  Text: docs/gate.md;
+docs/spec/session.md, section 1.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tcc_runtime.process import process_number
 
 
 class InMemory:
-    """Numbers the records of a session; it keeps only a digest of the first one.
+    """Counts the records of a session; it keeps only a digest of the first record.
 
-    Its head names the session and the number of records: nobody can compare it with a ledger.
+    Its head depends on the session and the number of records.  It is no hash of a ledger.
     """
 
     __slots__ = ("_first", "_pid", "doubtful", "records")
@@ -91,7 +91,7 @@ class InMemory:
         """See :class:`Journal`."""
 
     def had(self, head: bytes) -> bool:
-        """See :class:`Journal`; it knows only the last one."""
+        """See :class:`Journal`.  Knows only the current head."""
         return self.records > 0 and head == self.head
 
     def close(self) -> None:

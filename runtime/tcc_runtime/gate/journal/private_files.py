@@ -1,10 +1,10 @@
-"""Files of a store: their owner's alone, no links, and whole or not there.
+"""Files of a store: only their owner may access them, none is a link, and none is incomplete.
 
-A file that others could have opened, or put there, is no file of a store: it is refused before
-anything in it is read.  One that is made is written beside, synced and renamed, so that a process
-that is killed at any write leaves the old one or none.
+If other users could have opened or placed a file, it is refused before its content is read.  A new
+file is written under another name, synced and renamed.  So a process that is killed leaves the old
+file or none.
 Text: docs/sessions.md.
-Cost: a look at a file, and what is read or written.
+Cost: a look at a file, and reading or writing its content.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _CLOEXEC
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Opens a file of a store, which is there, a regular file and its owner's alone.
+    """Open an existing file of a store; return the handle.
 
     Raises:
-        ResumeError: there is none, or it is a link, something else, another's, or open to others.
-        OSError: it cannot be opened.
+        ResumeError: the file is missing, is a link or no regular file, belongs to another user, or
+            is open to others.
+        OSError: the file cannot be opened.
     """
     expected = "a file of this store"
     try:
@@ -49,10 +50,10 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def check_private(path: Path, found: os.stat_result, *, folder: bool) -> None:
-    """Whether a file or folder of a store is this user's, and nobody else may open it.
+    """Require that a file or folder of a store belongs to this user, and is closed to others.
 
     Raises:
-        ResumeError: it is not.
+        ResumeError: otherwise.
     """
     kind, name = (stat.S_ISDIR, "a folder") if folder else (stat.S_ISREG, "a regular file")
     if not kind(found.st_mode):
@@ -68,7 +69,11 @@ def check_private(path: Path, found: os.stat_result, *, folder: bool) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Whether a folder is one, no link, this user's, and nobody else may open it."""
+    """Require a folder that is no link, belongs to this user, and is closed to others.
+
+    Raises:
+        ResumeError: otherwise.
+    """
     try:
         found = os.lstat(folder)
     except FileNotFoundError:
@@ -77,7 +82,13 @@ def check_folder(folder: Path) -> None:
 
 
 def bytes_of(path: Path, most: int) -> bytes:
-    """A small file of a store."""
+    """Return the content of a file of a store, at most `most` + 1 bytes.
+
+    A result longer than `most` means that the file is too large.
+
+    Raises:
+        ResumeError, OSError: see :func:`open_private`.
+    """
     with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
         return file.read(most + 1)
 
@@ -93,7 +104,7 @@ def put_whole(
     """Write a whole file: it gets its name after all of it was written.
 
     Args:
-        beside: its name until then, one writer at a time; None: `.new` in its folder.
+        beside: the temporary path, used by one writer at a time; None: `.new` in the same folder.
     """
     beside = path.with_name(".new") if beside is None else beside
     beside.unlink(missing_ok=True)

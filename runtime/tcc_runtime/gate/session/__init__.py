@@ -1,7 +1,7 @@
-"""A session of a gate: its calls, and which of them are under way.
+"""A session of a gate: its calls, and the calls under way.
 
-The positions that it holds, and what it allows, are those of the shared machine
-(:mod:`tcc_certs.session.machine`).  :mod:`tcc_runtime.gate.session.records` makes its records, and
+:mod:`tcc_certs.session.machine` computes its positions and the calls that it allows.
+:mod:`tcc_runtime.gate.session.records` renders its records, and
 :mod:`tcc_runtime.gate.session.recovery` reads them.
 Text: docs/gate.md; docs/spec/session.md, sections 3 to 6.
 """
@@ -24,7 +24,8 @@ from tcc_runtime.gate.policy import Policy
 from tcc_runtime.gate.refusals import Allowed
 from tcc_runtime.gate.session.made import NOTHING, Made, MadeCalls
 
-_MOST_ASKED: Final = 1 << 10  # calls that statements are asked about
+# with more next calls than this, statements are not evaluated for `allowed`
+_MOST_ASKED: Final = 1 << 10
 _NO_STATES: Final[Mapping[str, State]] = MappingProxyType({})
 
 
@@ -32,16 +33,16 @@ class Session:
     """The state of one session.
 
     Attributes:
-        policy: of its artifact.
-        course: its calls by the definition, and the positions that it holds.
-        made: the calls.
+        policy: the policy of its artifact.
+        course: its calls as statements see them, and its possible positions in the automaton.
+        made: its calls, for the gate.
         under_way: the numbers of the calls that have no outcome yet, in order.
-        ended: no call may follow.
+        ended: whether the session has ended.
         identity: the session's id.
-        way_on: what the owner of the session can do if no call is allowed any more.
-        questions: to persons, and their verdicts.
-        last_ms: the time of the last record that has one, and of its start; UTC.
-        changes: how many calls began, ended or were resolved.
+        way_on: advice for the owner if the session allows no further call.
+        questions: the questions to persons, and their verdicts.
+        last_ms: the latest time of a record or of the start, UTC milliseconds.
+        changes: the number of begins, outcomes and resolved outcomes of calls.
     """
 
     __slots__ = (
@@ -62,35 +63,37 @@ class Session:
         self.last_ms = self.changes = 0
 
     def open(self, identity: str, started_ms: int, given: Mapping[str, State]) -> None:
-        """Begin, by the first record."""
+        """Begin the session with the members of its first record."""
         self.identity, self.last_ms = identity, started_ms
         self.course = self.policy.course(given)
 
     @property
     def held(self) -> Positions:
-        """The positions that it holds."""
+        """The possible positions of the session."""
         return self.course.held
 
     @property
     def lost(self) -> bool:
-        """Whether the session is nowhere, whatever its unknown outcomes were."""
+        """True if the session is nowhere, whatever its unknown outcomes were."""
         return self.course.lost
 
     def at(self, clock_ms: int) -> int:
-        """The time of a record that is written now."""
+        """Return the time for a record that is written now: the clock, but never less than the last
+        time.
+        """
         return max(clock_ms, self.last_ms)
 
     def note_time(self, at_ms: object) -> None:
-        """A record has this time, if it is one."""
+        """Note the time of a record; ignored if the record has none."""
         if isinstance(at_ms, int) and at_ms > self.last_ms:
             self.last_ms = at_ms
 
     def may_finish(self, now_ms: int) -> bool:
-        """Whether the session may end."""
+        """Return whether the session may end."""
         return self.course.may_finish(self.at(now_ms))
 
     def word(self) -> list[int] | None:
-        """The calls of the artifact that were done; None where that is not known."""
+        """Return the artifact calls that were done, in order; None if they are not all known."""
         if self.under_way or len(self.held) != 1 or self.lost or not self.made.is_complete:
             return None
         found = []
@@ -104,7 +107,9 @@ class Session:
         return found
 
     def answer(self, made: Made) -> Answer:
-        """The indices of the listed answers of a call that is done; None of one that is unknown."""
+        """Return the indices of the listed answers of a call; None for an answer that is not
+        known.
+        """
         return self.policy.machine.listed(made.offer.tool).answer(made.call.answers)
 
     # Calls.
@@ -121,10 +126,10 @@ class Session:
         approvals: Sequence[str] = (),
         has_ref: bool = False,
     ) -> Made:
-        """Add a call that is allowed; it is under way.
+        """Add an allowed call; it is under way afterwards.
 
         Args:
-            approvals: the ids of the approvals that it uses.
+            line, opened, model, has_ref: see :class:`Made`.
         """
         self.course.begin(call, offer, draws)
         made = Made(offer, call, line, opened, model, has_ref=has_ref)
@@ -141,8 +146,8 @@ class Session:
         """Record the outcome of a call that is under way.
 
         Args:
-            outcome: as of :mod:`tcc_certs.policy.history`.
-            states: of the answers of a call that is done.
+            outcome: one of the constants of :mod:`tcc_certs.policy.history`.
+            states: the states of the answers of a call that is done.
         """
         self.made.of(seq).unforeseen = unforeseen
         self.under_way = tuple([other for other in self.under_way if other != seq])
@@ -151,14 +156,14 @@ class Session:
         self.changes += 1
 
     def leave_unknown(self, seq: int) -> None:
-        """A call under way has an unknown outcome."""
+        """Record that the outcome of a call under way is unknown."""
         self.settle(seq, LOST, _NO_STATES)
 
     def resolve(self, seq: int, outcome: str, states: Mapping[str, State]) -> None:
         """Record the outcome of a call whose outcome was unknown.
 
         Raises:
-            Rejected: D201: too many calls would have to be computed again.
+            Rejected: D201: the positions after too many calls would have to be computed again.
         """
         self.course.resolve(seq, outcome, states)
         self.questions.settle(seq, outcome)
@@ -167,9 +172,9 @@ class Session:
     # Allowed calls.
 
     def allowed(self, now_ms: int) -> tuple[Allowed, ...]:
-        """The calls that plans allow now, and that no statement refuses as far as that is known.
+        """Return the calls that plans allow now and that no statement is known to refuse.
 
-        Statements are asked about calls that have no open arguments.
+        Statements are evaluated only for calls without open arguments, and only for few next calls.
         """
         policy, course = self.policy, self.course
         offers = policy.next_offers(course.held)
@@ -186,7 +191,7 @@ class Session:
         refusals = self.policy.decider.refusals(self.course.history, call, at_ms)
         if any(one.code != Code.PENDING for one in refusals):
             return False
-        # A person may approve a held call, so it is allowed here until a person denies it.
+        # A call that needs a person is listed here until a person denies it.
         asks = [one.statement for one in refusals]
         asked = asked_of(tool.name, offer.text, {})
         return self.questions.standing(asks, asked, at_ms).denied is None
@@ -194,10 +199,10 @@ class Session:
     # Calls that wait.
 
     def waits(self, offer: Offer, records: int) -> bool:
-        """Whether a call that is allowed may not begin beside those that are under way.
+        """Return whether an allowed call must wait because of the calls under way.
 
         Args:
-            records: of the ledger.
+            records: the number of records of the ledger before the next one.
         """
         if not self.under_way:
             return False
@@ -209,12 +214,15 @@ class Session:
         return not all(commute(offer.tool, tool) for tool in self._tools_under_way())
 
     def may_come(self, code: Code, statement: int | None, offer: Offer | None) -> bool:
-        """Whether a refused call may be allowed once the outcomes of calls under way are known.
+        """Return whether a refused call may be allowed once the outcomes of calls under way are
+        known.
 
-        Positions held only get fewer, so a call that leads on from none stays refused.
+        Possible positions only get fewer.  So a call that continues from none of them stays
+        refused.
 
         Args:
-            statement: the number of the statement that refuses it.
+            code, offer: see :class:`Decision`.
+            statement: the number of the statement that refuses the call.
         """
         if not self.under_way:
             return False

@@ -1,6 +1,6 @@
 """The calls of a session that its gate still needs: the latest ones, and those without an outcome.
 
-Text: docs/gate.md.  Cost: constant for each call; the oldest calls are dropped some at a time.
+Text: docs/gate.md.  Cost: constant time for each call.  The oldest calls are dropped in batches.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ class Made(Struct):
     """A call that was made.
 
     Attributes:
-        call: as the definition knows it.
-        line: of its record.
+        offer: the tool and the listed arguments, as the automaton knows them. call: the call as
+            statements see it.
+        line: the number of its record.
         opened: entries of its open arguments in the ledger.
         model: the model that makes the call, or ''.
-        unforeseen: a part of its answer is not known.
-        drawn: the attempt by which an account counted it; None: none did.
-        has_ref: whether its caller gave an id.
+        unforeseen: whether a part of its answer is not known.
+        drawn: the attempt under which an account counted the call; None: no account did.
+        has_ref: whether the caller passed an id.
     """
 
     offer: Offer
@@ -47,7 +48,7 @@ class Made(Struct):
 
     @property
     def outcome(self) -> Outcome:
-        """Its outcome; unknown while it is under way."""
+        """The outcome; ``unknown`` while the call is under way."""
         return _OUTCOMES[self.call.outcome]
 
 
@@ -58,8 +59,9 @@ class MadeCalls:
 
     def __init__(self) -> None:
         self._count = 0
-        self._of: dict[int, Made] = {}  # by the numbers of the calls, from 1
-        self._outcomes: dict[int, Outcome] = {}  # of dropped calls whose callers gave ids
+        self._of: dict[int, Made] = {}  # by the number of the call, from 1
+        # outcomes of dropped calls whose callers passed ids
+        self._outcomes: dict[int, Outcome] = {}
         self._trim_at = 2 * MOST_TOLD
 
     def __len__(self) -> int:
@@ -67,7 +69,7 @@ class MadeCalls:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the gate still has every call."""
+        """True if no call was dropped."""
         return len(self._of) == self._count
 
     def append(self, made: Made) -> int:
@@ -90,31 +92,31 @@ class MadeCalls:
         self._trim_at = len(self._of) + MOST_TOLD
 
     def of(self, seq: int) -> Made:
-        """A call by its number, from 1.
+        """Return a call by its number, from 1.
 
         Raises:
-            KeyError: there is no such call, or it was dropped.
+            KeyError: no call has the number, or it was dropped.
         """
         return self._of[seq]
 
     def get(self, seq: int) -> Made | None:
-        """A call by its number; None: there is no such call, or it was dropped."""
+        """Return a call by its number; None: no call has the number, or it was dropped."""
         return self._of.get(seq)
 
     def outcome(self, seq: int) -> Outcome:
-        """The outcome of a call whose caller gave an id."""
+        """Return the outcome of a call whose caller passed an id.  It may have been dropped."""
         made = self._of.get(seq)
         return self._outcomes[seq] if made is None else made.outcome
 
     def latest(self) -> Iterator[tuple[int, Made]]:
-        """The numbers of the last calls, and the calls, in order."""
+        """Yield the number and the call of the last calls, in order."""
         first = self._count - MOST_TOLD
         return ((seq, made) for seq, made in self._of.items() if seq > first)
 
     def items(self) -> Iterator[tuple[int, Made]]:
-        """The numbers of the calls that were not dropped, and the calls, in order."""
+        """Yield the number and the call of the calls that were not dropped, in order."""
         return iter(self._of.items())
 
     def __iter__(self) -> Iterator[Made]:
-        """The calls that were not dropped, in order."""
+        """Yield the calls that were not dropped, in order."""
         return iter(self._of.values())

@@ -1,8 +1,8 @@
-"""Records of a session, as its gate writes them: their members, their bytes, their MACs.
+"""Records of a session as its gate writes them: members, canonical bytes and MACs.
 
-A record is rendered in two parts, before and after its MAC, which follows from both and from the
-hash of the record before it.  Records of calls and outcomes are put together as bytes; all others
-go through the canonical writer.
+A record is rendered in two parts, before and after its MAC.  The MAC covers both parts and the hash
+of the record before.  For speed, records of calls and outcomes are assembled as bytes.  Other
+records use the canonical writer.
 Text: docs/spec/session.md, sections 2 to 4.
 """
 
@@ -31,24 +31,24 @@ from tcc_runtime.gate.session.values import NO_ANSWERS, Answers
 
 _MOST_RESULT: Final = 1 << 24
 MOST_NAME: Final = 255
-# A tenth of the time of codec.encode, which writes what is of a type derived from text or numbers.
+# Takes a tenth of the time of `codec.encode`, which writes the values of other classes.
 _canonical: Final = Encoder(order="sorted", enc_hook=lambda value: Raw(encode(value))).encode
 _NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
-# In these `kind` is the last member before the MAC, and no member before it has this text.
+# In these records `kind` is the last member before the MAC, and this text occurs only there.
 _BEFORE_MAC: Final = {
     kind: b'"kind":"%b"' % kind.encode() for kind in ("refusal", "resolve", "end")
 }
-# A record's canonical bytes: before its MAC, and after it.
+# The canonical bytes of a record before its MAC, and after it.
 Parts: TypeAlias = "tuple[bytes, bytes]"
 
 
 def now_ms() -> int:
-    """UTC, milliseconds since 1970, as records tell the time."""
+    """Return the current time, UTC milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 def parts_of(record: Mapping[str, Json]) -> Parts:
-    """The canonical bytes of a record, in which its MAC is still missing."""
+    """Return the canonical bytes of a record, in two parts without its MAC."""
     mark = _BEFORE_MAC.get(str(record["kind"]))
     if mark is not None:
         first, mark, rest = _canonical(record).partition(mark)
@@ -70,14 +70,14 @@ def session_record(
     shadow: bool = False,
     parent: str | None = None,
 ) -> dict[str, Json]:
-    """`session`.
+    """Return the first record, `session`.
 
     Args:
         nonce: distinguishes sessions of one key that begin in one millisecond.
         shown: the fields whose values the owner shows.
-        principal: whose session it is, hex; None: nobody's in particular.
-        given: the states of the attributes that it starts with.
-        shadow: whether calls that are refused are made.
+        principal: the principal of the session, hex; None: the session has none.
+        given: the states of the attributes that the session starts with.
+        shadow: whether refused calls are made.
         parent: the id of the parent of a delegated session.
 
     Raises:
@@ -104,7 +104,7 @@ def session_record(
 
 
 def artifact_members(policy: Policy, key: bytes) -> dict[str, Json]:
-    """The members of a `session` record that follow from its artifact."""
+    """Return the members of a `session` record that depend only on the artifact and the key."""
     manifest = policy.artifact.manifest
     members: dict[str, Json] = {
         "artifact": policy.artifact.digest.hex(),
@@ -126,8 +126,8 @@ class Writer:
     """Renders the records of one session.
 
     Args:
-        key: of its digests, 32 bytes.
-        session_id: of the session.
+        key: the key of the session, 32 bytes.
+        session_id: the id of the session.
     """
 
     __slots__ = ("_call_keys", "_key", "_macs")
@@ -138,9 +138,13 @@ class Writer:
         self._call_keys = canonical.CallKeys(key, session_id)
 
     def sealed(self, parts: Parts, previous: bytes) -> bytes:
-        """The canonical bytes of a record with its MAC, after a record of the hash `previous`.
+        """Return the canonical bytes of a record with its MAC.
 
-        One thread at a time: the hasher is reused, because making one takes longer than using it.
+        Only one thread may call it at a time: the hasher is reused, because creating one takes
+        longer than using it.
+
+        Args:
+            previous: the hash of the record before.
         """
         first, rest = parts
         macs = self._macs
@@ -149,14 +153,14 @@ class Writer:
         return b"".join((first, b',"mac":"', hexlify(macs.digest(canonical.MAC_BYTES)), b'"', rest))
 
     def call_key(self, seq: int) -> str:
-        """The idempotency key of a call."""
+        """Return the idempotency key of the call `seq`."""
         return self._call_keys.of(seq)
 
     def reference(self, ref: str) -> str:
-        """The reference of the id that the caller gave a call.
+        """Return the keyed digest of the id that the caller passed for a call, hex.
 
         Raises:
-            Rejected: R106 it is no text in UTF-8.
+            Rejected: R106: the id is no text in UTF-8.
         """
         return canonical.reference_digest(self._key, ref).hex()
 
@@ -174,14 +178,15 @@ class Writer:
         approvals: Sequence[str] = (),
         execute: Mapping[str, Json] | None = None,
     ) -> Parts:
-        """`call`; a member that is None is absent.
+        """Return a `call` record.  Arguments that are None are left out.
 
         Args:
-            text: of the call, without listed answers.
+            text: the text of the call, without listed answers.
             opened: the entries of its open arguments.
-            key: its idempotency key.
-            across: its draws on limits across sessions; execute: the model that makes it.
-            approvals: the ids of the approvals that let it through.
+            key: the idempotency key of the call.
+            across, execute: the members of these names: its draws on limits across sessions, and
+                the model that makes it.
+            approvals: the ids of the approvals that the call uses.
         """
         before = b"{"
         if across is not None:
@@ -203,7 +208,9 @@ class Writer:
         return first, rest
 
     def result(self, result: object) -> str | None:
-        """The digest of the result of a call; None where it has no canonical form."""
+        """Return the keyed digest of the result of a call; None if the result has no canonical
+        JSON.
+        """
         if result is None:
             return None
         found = json_bytes(result, _MOST_RESULT)
@@ -223,12 +230,12 @@ def outcome_parts(
     took: Mapping[str, Json] | None = None,
     read: bool = False,
 ) -> Parts:
-    """`outcome`.
+    """Return an `outcome` record.
 
     Args:
-        answers: of a call that is done.
-        at_ms: its time; None where the core does not use time.
-        took: the amounts that the model took.
+        answers: the answers of a call that is done.
+        at_ms: the time of the record; None if no statement uses time.
+        took: the member of this name, for a call that a model made.
         read: whether the agent read the error of a call that failed.
     """
     before, between, behind = b"", "", ""
@@ -252,12 +259,12 @@ def outcome_parts(
 def refusal_parts(
     tool: str, code: str, statement: int | None = None, *, made: bool = False
 ) -> Parts:
-    """`refusal`.
+    """Return a `refusal` record.
 
     Args:
-        tool: a tool of the grammar; empty: an unknown one.
+        tool: the name of a tool of the grammar; empty: the tool is unknown.
         statement: the number of the statement that refuses the call.
-        made: whether it was made all the same, in the shadow.
+        made: whether the call was made all the same, in shadow mode.
     """
     record: dict[str, Json] = {"kind": "refusal", "tool": tool or UNKNOWN_TOOL, "code": code}
     if statement is not None:
@@ -274,10 +281,10 @@ def resolve_record(
     *,
     read: bool = False,
 ) -> dict[str, Json]:
-    """`resolve`.
+    """Return a `resolve` record.
 
     Args:
-        who: the person who says so.
+        who: the person who reports the outcome.
         read: whether the agent read the error of a call that failed.
     """
     record: dict[str, Json] = {"kind": "resolve", "seq": seq, "outcome": outcome}
@@ -293,18 +300,18 @@ def resolve_record(
 
 
 def approval_record(question_id: str, verdict: str, who: str, at_ms: int) -> dict[str, Json]:
-    """`approval`."""
+    """Return an `approval` record: the verdict of a person on a question."""
     return {
         "kind": "approval", "id": question_id, "verdict": verdict, "who": who, "at_ms": at_ms,
     }  # fmt: skip
 
 
 def is_name(who: object) -> bool:
-    """Whether a record may name a person so."""
+    """Return whether a record may have this name of a person: 1 to 255 printable characters."""
     return isinstance(who, str) and 0 < len(who) <= MOST_NAME and who.isprintable()
 
 
 def end_record(abandoned: bool, at_ms: int | None) -> dict[str, Json]:
-    """`end`."""
+    """Return an `end` record."""
     record: dict[str, Json] = {"kind": "end", "abandoned": abandoned}
     return record if at_ms is None else {**record, "at_ms": at_ms}

@@ -2,9 +2,9 @@
 
 The validator's own steps (:mod:`tcc_certs.session.validation`) check each record, with the key.  So
 a gate never continues the ledger of another artifact or key, nor one with a record that its key did
-not write.  What other processes write meanwhile is read in the same way.  Only whole records are
-read: :mod:`tcc_runtime.gate.journal.ledger_file` cuts off a torn last line.
-Text: docs/gate.md; docs/spec/session.md, sections 3 to 5.  Cost: linear in the records.
+not write.  Records that other processes write meanwhile are read in the same way.  Only whole
+records are read: :mod:`tcc_runtime.gate.journal.ledger_file` cuts off a torn last line.  Text:
+docs/gate.md; docs/spec/session.md, sections 3 to 5.  Cost: linear in the records.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from tcc_runtime.gate.session.values import Values
 
 
 class Carried(NamedTuple):
-    """A session that goes on under another artifact than the one that it began with.
+    """A session that continues under another artifact than the one that it began with.
 
     Attributes:
-        target: the first record of the file from which on this artifact decides.
-        earlier: returns an artifact of the files before by its digest, hex.
+        target: the first record of the file in which this artifact begins to decide.
+        earlier: returns the artifact of earlier files by its digest, hex; None if unknown.
     """
 
     target: Record
@@ -49,24 +49,24 @@ class Follower:
     """Applies records to a session.
 
     Args:
-        carried: if earlier files of the ledger have another artifact.
+        carried: set if earlier files of the ledger have another artifact.
 
     Attributes:
-        session: as its records leave it.
-        refs: the numbers of the calls by the references of the ids that callers gave.
+        session: the session after all records so far.
+        refs: the numbers of calls by the keyed digests of their callers' ids.
         shown: the fields whose values are shown.
-        writer: of the records that this session writes; values: their entries and states.
-        key: of its digests.
-        session_id: of its first record.
-        first: the first record of the files of this artifact, as a next file has it.
-        principal: whose session it is, hex; None: nobody's in particular.
+        writer, values: render new records of the session, and their values.
+        key: the key of the session.
+        session_id: the id in the first record.
+        first: the first record of the files of this artifact, without MAC and `continues`; the next
+            file begins with it.
+        principal: the principal of the session, hex; None: the session has none.
         parent: the id of the parent of a delegated session.
-        shadow: whether calls that are refused are made.
-        given: the entries of what the session was given.
+        shadow: whether refused calls are made.
+        given: the entries of the attributes that the session started with.
         executions: the calls that models make; None without a budget.
-        account: that its calls are counted in across sessions; None: none was, so far.
-        returns: numbers and attempts of calls that are known to have had no effect, and that the
-            account does not know of yet.
+        account: the id of the account that counted calls of the session; None: none so far.
+        returns: numbers and attempts of calls that had no effect, which the account still counts.
     """
 
     def __init__(
@@ -100,10 +100,11 @@ class Follower:
     def open(
         self, record: Mapping[str, Json], given: Mapping[str, State] = MappingProxyType({})
     ) -> None:
-        """Begin, by the first record.
+        """Begin the session with its first record.
 
         Args:
-            given: what the session is given, if it is in memory; else its record has that.
+            given: the states of its attributes, if the session is in memory.  Otherwise the record
+                has them.
         """
         first = record if self._carried is None else self._carried.target
         self.first = {name: one for name, one in first.items() if name not in (MAC, "continues")}
@@ -123,28 +124,29 @@ class Follower:
         self.session.open(self.session_id, size(record, "started_ms"), states)
 
     def begin_budget(self, budget: Budget) -> None:
-        """From here on models make calls."""
+        """Begin a budget: from now on models make calls."""
         self.executions = ModelCalls(self._policy.core, budget, self.session_id)
 
     def apply(self, news: News) -> None:
-        """Follow one record; the session knows its own records already.
+        """Check a record, and apply it unless this session wrote it.
 
         Raises:
-            ResumeError: it is not what follows in this session.
+            ResumeError: the validator has a finding about the record.
+            Rejected: the record is no canonical line.
         """
         record, line = self._checked(news)
         if not news.own:
             self._bring(record, line)
 
     def _checked(self, news: News) -> tuple[Record, int]:
-        """A record without findings, and its number."""
+        """Return the record after checking it, and its number."""
         if self._replay is None:
             self._replay = replay_of(self._policy, self.key, self._carried)
         replay, record, before = self._replay, news.record, self._replay.line
         try:
             record = replay.step(news.record, news.previous, news.body)
         except Rejected as refusal:
-            if replay.line == before:  # it is no canonical line
+            if replay.line == before:  # the line is not canonical JSON
                 raise
             replay.findings.refuse(refusal, replay.line)
         for finding in replay.findings.items:
@@ -220,7 +222,7 @@ class Follower:
         self.drew(made, record.get("across"))
 
     def ask(self, record: Mapping[str, Json]) -> Pending:
-        """Keep the question of an `ask` record; return what callers see of it."""
+        """Add the question of an `ask` record; return it as callers see it."""
         machine, tool, call = self._policy.machine, text(record, "tool"), text(record, "call")
         offer, found = machine.offer(call), record["open"]
         if offer is None:
@@ -232,12 +234,14 @@ class Follower:
         return self.session.questions.ask(record, asked_of(tool, call, opened), texts, hidden)
 
     def drew(self, made: Made, across: object) -> None:
-        """A call drew on limits across sessions, as its record has it."""
+        """Note the member `across` of a call's record: an account counted the call."""
         if isinstance(across, dict):
             made.drawn, self.account = across["attempt"], str(across["account"])
 
     def returned(self, seq: int) -> None:
-        """The outcome of a call is known: if it had no effect, it counts no more."""
+        """Note that the outcome of a call is known: if it had no effect, the account has to give
+        its draws back.
+        """
         made = self.session.made.of(seq)
         if made.call.outcome == FAILED and made.drawn is not None:
             self.returns.append((seq, made.drawn))
@@ -257,13 +261,13 @@ class Follower:
         self.returned(seq)
 
     def unknown(self, seq: int) -> Made | None:
-        """The call of that number, if its outcome is unknown and it is not under way."""
+        """Return the call `seq` if its outcome is unknown and it is not under way; else None."""
         made = self.session.made.get(seq)
         return None if made is None or made.call.outcome != LOST else made
 
 
 def replay_of(policy: Policy, key: bytes, carried: Carried | None) -> SessionReplay:
-    """The replay of the validator, with the statements as gates decide them."""
+    """Return the validator's replay of a session, which uses the gate's fast decider."""
     if carried is None:
         return SessionReplay(policy.checked, policy.machine, key, policy.statements)
     return SessionReplay(
@@ -273,5 +277,5 @@ def replay_of(policy: Policy, key: bytes, carried: Carried | None) -> SessionRep
 
 
 def reading_of(policy: Policy) -> Reading:
-    """An artifact as records of its sessions are read."""
+    """Return the parts of a policy that are needed to read records of its sessions."""
     return Reading(policy.machine, policy.uses)

@@ -25,11 +25,11 @@ class Answers(NamedTuple):
     """The answers of a call that is done.
 
     Attributes:
-        states: of the answers that statements use, and of all listed answers.
+        states: the states of all listed answers, and of the answers that statements use.
         observed: the texts of the listed answers that are known, by name; None: the tool has none.
-        entries: of the open answers that the ledger has.
+        entries: the ledger entries of open answers.
         unlisted: the names of the listed answers that are not known.
-        lacks_one: whether an answer is not known that is listed or that the ledger has.
+        lacks_one: whether a listed answer, or one with an entry, is not known.
     """
 
     states: Mapping[str, State]
@@ -44,12 +44,12 @@ NO_ANSWERS: Final = Answers({}, None, {}, (), lacks_one=False)
 
 
 class Values:
-    """Entries and states of one session.
+    """Converts values of one session to ledger entries and to states.
 
     Args:
-        key: of its digests.
+        key: the key of the session.
         shown: the fields whose values the owner shows, as pairs of a tool and a field.
-        constants: of the header; None: the session is in memory.
+        constants: the digests of constants in the header; None: the session is in memory.
     """
 
     def __init__(
@@ -62,22 +62,23 @@ class Values:
         self._policy, self._key = policy, key
         entries = self._entries = Entries(policy.core, policy.uses, shown)
         self._writer = EntryWriter(entries, key)
-        self._asks: EntryWriter | None = None  # of a session in memory
+        # writes the entries of questions, if the session is in memory
+        self._asks: EntryWriter | None = None
         self._reader = None if constants is None else EntryReader(entries, constants, key)
 
     def given(self, states: Mapping[str, State]) -> dict[str, Json]:
-        """The entries of what the session is given."""
+        """Return the entries of the attributes that the session starts with."""
         return self._writer.given(states)
 
     # Values that are new.
 
     def arguments(self, asked: Asked) -> tuple[Mapping[str, Json], Mapping[str, State]]:
-        """The entries of the open arguments of a call, and the states of all its arguments.
+        """Return the entries of the open arguments of a call, and the states of all its arguments.
 
-        A session in memory has no entries.  It refuses the same arguments as one with a ledger.
+        A session in memory has no entries, but refuses the same arguments as one with a ledger.
 
         Raises:
-            Rejected: R105 an argument has too many elements, or takes too many steps to match.
+            Rejected: R105: an argument has too many elements, or takes too many steps to match.
         """
         name = asked.table.tool.name
         if self._reader is None:
@@ -91,12 +92,12 @@ class Values:
     def question(
         self, tool: str, states: Mapping[str, State], entries: Mapping[str, Json]
     ) -> Mapping[str, Json]:
-        """The entries of the open arguments of a call that a person is asked about.
+        """Return the entries of the open arguments of a call for a question to a person.
 
-        A session in memory has no other entries.  These have all values, because it hides none.
+        A session in memory has entries for questions only.  These show all values.
 
         Args:
-            entries: as of :meth:`arguments`.
+            entries: the entries that :meth:`arguments` returned.
         """
         if self._reader is not None:
             return entries
@@ -107,10 +108,15 @@ class Values:
         return self._asks.arguments(tool, states)
 
     def answers(self, tool: int, answer: object) -> Answers:
-        """The answers of a call that is done, from what it returned."""
+        """Return the answers of a call that is done.
+
+        Args:
+            tool: index of the tool in the core.
+            answer: the value that the tool returned; None: not reported.
+        """
         table = self._policy.tables.numbered(tool)
         name = table.tool.name
-        # A field that no statement uses, and that the ledger does not have, is not read.
+        # A field is not read if no statement uses it and the ledger does not have it.
         states = table.answers(answer, self._entries.answers(name))
         entries: Mapping[str, Json] = _NO_ENTRIES
         if self._reader is None:
@@ -131,23 +137,23 @@ class Values:
         return Answers(seen, texts, entries, tuple(unlisted), bool(unlisted) or lacks_one)
 
     def forget(self) -> None:
-        """Values that were read for a call that is not made need not be kept."""
+        """Drop the values that were read for a call that is not made."""
         if self._reader is not None:
             self._reader.forget()
 
     def keep(self) -> None:
-        """Values that were read so far are kept."""
+        """Keep the values that were read so far."""
         if self._reader is not None:
             self._reader.keep()
 
     # Values in records.
 
     def given_in(self, entries: Mapping[str, Json]) -> Mapping[str, State]:
-        """The states of what the session was given."""
+        """Return the states of the recorded attributes."""
         return {} if self._reader is None else self._reader.given(entries)
 
     def call_in(self, offer: Offer, entries: Mapping[str, Json]) -> Mapping[str, State]:
-        """The states of the arguments of a recorded call."""
+        """Return the states of the arguments of a recorded call."""
         machine = self._policy.machine
         states = machine.listed(offer.tool).states(offer.values)
         if self._reader is not None:
@@ -155,7 +161,9 @@ class Values:
         return states
 
     def answers_in(self, tool: Tool, record: Mapping[str, Json]) -> Mapping[str, State]:
-        """The states of the answers in an `outcome` or `resolve` record of a call that is done."""
+        """Return the states of the answers in an `outcome` or `resolve` record of a call that is
+        done.
+        """
         observed, entries = record.get("observed"), record.get("answers")
         texts = observed if isinstance(observed, dict) else {}
         states = {

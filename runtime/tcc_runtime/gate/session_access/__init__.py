@@ -49,9 +49,9 @@ class Home:
         rolls: whether an ended ledger is renamed and a new session begins.
         private: whether the ledger belongs to a store, which has created its file.
         begun: whether the store created the file for this gate.
-        way_on: advice in refusals of a session that allows no call any more.
+        way_on: advice in refusals once the session allows no further call.
         shadow: whether calls that the grammar refuses are recorded as refused, and made.
-        roll_bytes: the size at which the ledger continues in another file; None: it never does.
+        roll_bytes: the size in bytes at which the ledger continues in another file; None: never.
         recorded: False: the session is in memory, and no account counts its calls.
         carried: set if earlier files of the ledger have another artifact.
         parent: the id of the parent of a delegated session; None: the session is not delegated.
@@ -70,8 +70,9 @@ class Home:
 
 _POLL: Final = (0.0005, 0.02)  # seconds between two looks at a lock: the first, the longest
 _FAULTS: Final = (LedgerError, Rejected, ResumeError)
-_IN_A_ROW: Final = 256  # parallel calls in a row, if the system cannot tell who waits for the lock
-_WAY: Final = 0.25  # seconds that the lock is left to waiting processes, which poll that often
+# parallel calls in a row, on systems that cannot tell whether a process waits for the lock
+_IN_A_ROW: Final = 256
+_WAY: Final = 0.25  # seconds that the lock is left free for waiting processes
 
 
 def decision(
@@ -119,11 +120,11 @@ def decision(
 
 
 class Access:
-    """A session, its journal, and the queue of those that want to change it.
+    """A session, its journal, and the queue of threads and tasks that want to change it.
 
     Attributes:
         policy: the policy of the artifact.
-        follower: applies records to the session; session: that session.
+        follower, session: applies records to the session; and that session.
         home: options of the ledger.
         lock: guards all attributes; the file lock is released while it is held.
         durable: whether the gate waits for the disk.
@@ -166,20 +167,23 @@ class Access:
         self.turns = turns
         self.durable = durable
         self._fault: Exception | None = None
-        self._later: Exception | None = None  # why nothing is allowed after the next record
-        self._between = False  # whether a record was written that the session does not have yet
+        # error after which the gate stops once the next record is written
+        self._later: Exception | None = None
+        self._between = False  # whether a record was written but not yet applied to the session
         self._pid = process_number()
         self.begun_by, self.made_key = 0, False
 
     def shadows(self, found: Decision) -> bool:
-        """Whether a refused call is made: the session is a shadow, and may do so for this code."""
+        """Return whether a refused call is made: this is a shadow session, and the code permits
+        it.
+        """
         return self.home.shadow and found.code in SHADOWED and self._trouble() is None
 
     def sync(self) -> None:
         """Wait until the disk has all records, if the gate is durable.
 
         Raises:
-            LedgerError: the system cannot write.
+            LedgerError: the records cannot be written to the disk.
         """
         if self.durable:
             self.journal.sync()
@@ -220,7 +224,7 @@ class Access:
         return ticket
 
     def try_enter(self, tool: str) -> Ticket | None:
-        """Take the turn and the file lock if both are free now; else take nothing: None.
+        """Take the turn and the file lock if both are free now; else take neither and return None.
 
         Raises:
             Refused: R306.
@@ -279,13 +283,15 @@ class Access:
         return ticket
 
     def _gives_way(self) -> bool:
-        """Whether no further call may begin now, so that another process gets the file lock."""
+        """Return whether no further call may begin now, so that another process gets the file
+        lock.
+        """
         if not self.pending:
             return False
         return self._row >= _IN_A_ROW or self.journal.others_wait()
 
     def _leaves_way(self) -> bool:
-        """Whether the lock, which was just released, is left to processes that wait for it."""
+        """Return whether a lock that was just released has to stay free for waiting processes."""
         if time.monotonic() < self._way_until and self.journal.others_wait():
             return True
         self._way_until = 0.0
@@ -295,7 +301,7 @@ class Access:
         """Release the file lock; a waiting process may take it before this one.
 
         Looking for waiting processes takes longer than the release.  So a gate that is not durable
-        looks at every eighth release only.
+        looks only at every eighth release.
         """
         self._given_back += 1
         if (self.durable or not self._given_back & 7) and self.journal.others_wait():
@@ -303,9 +309,10 @@ class Access:
         self.journal.unlock()
 
     def _takes_lock(self) -> bool:
-        """Whether the holder of the turn has to take the file lock; else it is one more user.
+        """Return whether the holder of the turn has to take the file lock.
 
-        Only the holder of the turn calls this, so the number of users cannot rise from zero here.
+        If this process has the lock, count one more user of it.  Only the holder of the turn calls
+        this, so the number of users cannot rise from zero here.
         """
         with self.lock:
             if self._users == 0:
@@ -324,7 +331,7 @@ class Access:
             if news:
                 self._follow(news)
             if journal.doubtful:
-                journal.sync()  # no decision uses a record that the disk may lose
+                journal.sync()  # so that no decision uses a record that a crash could lose
             if self.across is not None:
                 self.give_back()
             if session.under_way:
@@ -352,27 +359,28 @@ class Access:
             called = ticket in self.pending
             if called:
                 self.pending.remove(ticket)
-                if ticket.seq in self.session.under_way:  # its entry was broken off
+                # an exception interrupted the start of the call
+                if ticket.seq in self.session.under_way:
                     with suppress(*_FAULTS):
                         self._leave_one_unknown(ticket.seq)
             if self._users <= 1:
                 try:
                     self._unlock()
                 finally:
-                    self._users = 0  # only now: another thread that reads 0 takes the lock
+                    self._users = 0  # set last: a thread that reads 0 takes the lock
             else:
                 self._users -= 1
         self.turns.give_back(ticket)
         return called
 
     def stop_waiting(self) -> None:
-        """Withdraw the wish for the file lock after :meth:`try_enter` returned None."""
+        """Stop waiting for the file lock, after :meth:`try_enter` returned None."""
         with self.lock:
             if self._users == 0:
                 self.journal.stop_waiting()
 
     def pass_on(self, ticket: Ticket) -> None:
-        """Pass the turn on if the call of this turn, which is under way, is `parallel`."""
+        """Give the turn to the next caller, if the call of this turn is of a `parallel` tool."""
         made = self.session.made.of(ticket.seq)
         if self.policy.core.tools[made.offer.tool].parallel:
             self._row += 1
@@ -406,7 +414,9 @@ class Access:
             raise
 
     def _require_process(self) -> None:
-        """Make new locks after a fork: threads of the parent process may hold the old ones."""
+        """Create new locks after a fork, because threads of the parent process may hold the old
+        ones.
+        """
         if process_number() == self._pid:
             return
         self._pid = process_number()
@@ -422,7 +432,7 @@ class Access:
     # Records.
 
     def give_back(self) -> None:
-        """Give the account back what failed calls drew; the disk has their outcomes."""
+        """Return to the account what failed calls drew.  Their outcomes are on the disk."""
         if self.across is not None and self.follower.returns:
             self.across.give_back(self.follower)
 
@@ -470,7 +480,8 @@ class Access:
             try:
                 self.read(locked=False)
             except Rejected as error:
-                if not self._between:  # maybe a torn line that the lock's holder is cutting off
+                # may be a torn line that the holder of the lock is about to cut off
+                if not self._between:
                     return None
                 self._fault = error
             except (LedgerError, ResumeError) as error:
@@ -481,7 +492,7 @@ class Access:
         """Write a record, wait for the disk, and change the session.
 
         Args:
-            then: makes the change; None: the record changes nothing.
+            then: changes the session; None: the record changes nothing.
 
         Raises:
             Refused: R306: the record cannot be written, and the session is unchanged.
@@ -496,14 +507,16 @@ class Access:
     def put(self, make: Callable[[], Parts], *, sync: bool) -> Exception | None:
         """Write a record before the session changes; then the caller calls :meth:`followed`.
 
-        If an interrupt comes between both, the ledger has a record that the session does not
-        know.  Then nothing is allowed until the session is reopened.
+        If an exception interrupts the caller in between, the ledger has a record that the session
+        lacks.  Then the gate refuses every call until the session is reopened.
 
         Args:
-            make: renders the record; a session in memory does not need it.
+            make: renders the record.  Not called for a session in memory.
+            sync: whether to wait until the record is on the disk.
 
         Returns:
-            why the record is not written, and nothing is allowed any more; None: it is written.
+            The error because of which the record was not written and the gate has stopped; None:
+            the record was written.
         """
         if self._between or self._fault is not None or self.session.course.broken_off:
             trouble = self._trouble()
@@ -538,23 +551,25 @@ class Access:
         )
 
     def records_before_next(self) -> int:
-        """The number of records before the next one, with those of a file that is begun for it."""
+        """Return the number of records before the next one, including those of a file that begins
+        for it.
+        """
         return self.journal.records + 2 * self.journal.is_full
 
     def record_time(self, *, always: bool = False) -> int | None:
-        """The time of a record that is written now; None where the core does not use time.
+        """Return the time for a record that is written now; None if no statement uses time.
 
         Args:
-            always: the record has a time in any case.
+            always: return a time in any case.
         """
         return self.session.at(self.clock()) if always or self.policy.timed else None
 
     def put_refusal(
         self, tool: object, code: str, statement: int | None = None, *, made: bool = False
     ) -> None:
-        """Record that a call was refused; if that fails, nothing is allowed any more.
+        """Record that a call was refused; if that fails, the gate stops.
 
-        A call of an unknown tool is recorded with R101, whatever refuses it.
+        A call of an unknown tool is recorded with R101, whatever its code is.
         """
         if type(tool) is not str or self.policy.tables.named(tool) is None:
             tool, code = "", Code.UNKNOWN_TOOL
@@ -563,27 +578,29 @@ class Access:
             self.followed()
 
     def record_refusal(self, found: Decision, tool: str) -> None:
-        """Record a decision, if a ledger has its code; an ended session has no more records."""
+        """Record a decision if ledgers have its code.  After the end of the session nothing is
+        recorded.
+        """
         made = self.shadows(found)
         if not self.session.ended and (made or found.code in RECORDED):
             self.put_refusal(tool, str(found.code), found.statement, made=made)
 
     def followed(self) -> None:
-        """The session has the last record: the next one may be written."""
+        """Note that the session has the last record, so that the next one may be written."""
         self._between = False
         if self._later is not None:
             self._fault = self._fault or self._later
 
     def fail(self, error: Exception) -> None:
-        """Allow nothing any more, because of this error."""
+        """Stop the gate because of this error: it refuses every further call."""
         self._fault = self._fault or error
 
     def fail_after(self, error: Exception) -> None:
-        """Allow nothing any more once the next record is written."""
+        """Stop the gate because of this error once the next record is written."""
         self._later = self._later or error
 
     def _trouble(self) -> Exception | None:
-        """The error that stops the gate; None: it may write records."""
+        """Return the error that stops the gate; None: it may write records."""
         if (self._between or self.session.course.broken_off) and self._fault is None:
             self._fault = LedgerError("ledger", OSError(0, "a record was broken off"))
         return self._fault
@@ -596,11 +613,11 @@ class Access:
     # Refusals.
 
     def not_yet(self, tool: str) -> NoReturn:
-        """Raise, because a call has to wait for the outcome of another one.
+        """Raise NotYet, because a call has to wait for the outcome of another one.
 
         Raises:
-            NotYet: the outcome may still come.
-            Refused: R306: the gate has stopped, so no outcome comes.
+            NotYet: the outcome may still be reported.
+            Refused: R306: the gate has stopped, so no outcome will be recorded.
         """
         self._require_sound(tool)
         raise NotYet
@@ -614,9 +631,10 @@ class Access:
         raise Refused(decision(self.session, code), tool)
 
     def _refuse_nested(self, tool: str, code: Code = Code.NESTED_CALL) -> NoReturn:
-        """Refuse a call inside a call, or one that would be one too many in the queue.
+        """Refuse a call inside a call, or a call for which the queue is full.
 
-        The refusal is recorded if a call of this gate is under way, because then it has the lock.
+        The refusal is recorded if a call of this gate is under way, because then this process has
+        the lock.
 
         Raises:
             Refused: R305, R308.

@@ -1,9 +1,10 @@
-"""Changes of a session beside its calls: a budget, late outcomes, refusals from outside, its end.
+"""Changes of a session other than calls: budget, late outcomes, refusals for outside reasons, the
+end.
 
-Callers have the turn, the lock of the file and that of the session.  Each change writes its record
-first and then changes the session.
+The caller has the turn, the lock of the file and the lock of the session.  Each change writes its
+record first, and then changes the session.
 Text: docs/gate.md; docs/budgets.md; docs/spec/session.md, sections 3 to 6.
-Cost: a record; resolving is linear in the calls behind the one that is resolved.
+Cost: one record.  Resolving an outcome is linear in the calls after it.
 """
 
 from __future__ import annotations
@@ -37,10 +38,13 @@ _CHUNK: Final = 1 << 16
 
 
 def refuse(access: Access, code: Code, tool: str, reason: str) -> Refused:
-    """Records the refusal of a call for a reason outside of the grammar.
+    """Record the refusal of a call for a reason outside the grammar; return the exception.
+
+    Args:
+        reason: the text of the exception; the ledger does not have it.
 
     Raises:
-        Refused: R306.
+        Refused: R306: the refusal cannot be recorded.
     """
     session = access.session
     if session.ended:
@@ -51,10 +55,11 @@ def refuse(access: Access, code: Code, tool: str, reason: str) -> Refused:
 
 
 def carry_over(access: Access, policy: Policy, earlier: Callable[[str], Reading | None]) -> None:
-    """Continue the ledger under another artifact; then `access` allows nothing any more.
+    """Continue the ledger in a new file under another artifact; afterwards `access` refuses every
+    call.
 
     Args:
-        earlier: returns the artifacts of the ledger by their digests.
+        earlier: returns the artifacts of earlier files by their digests; None if unknown.
 
     Raises:
         NotCarried: the records of the session do not fit the artifact.
@@ -87,11 +92,11 @@ def _chunks_of(path: Path) -> Iterator[bytes]:
 
 
 def begin_budget(access: Access, budget: Budget, account: Account | None) -> bool:
-    """Models make calls from here on, within a budget; whether it is a new one.
+    """Begin a budget, within which models make calls; return whether it is new.
 
     Raises:
-        ResumeError: the session has another one.
-        Refused: R303, R306.
+        ResumeError: the session has another budget.
+        Refused: R303: the session has ended; R306: the record cannot be written.
     """
     follower = access.follower
     if access.session.ended:
@@ -107,10 +112,10 @@ def begin_budget(access: Access, budget: Budget, account: Account | None) -> boo
 
 
 def note_search(access: Access, took: SpentAmounts, atoms: Sequence[Atom]) -> None:
-    """Asks of a search took so much.
+    """Record what the questions of a search cost, if the session has a budget.
 
     Raises:
-        Refused: R303, R306.
+        Refused: R303: the session has ended; R306: the record cannot be written.
     """
     executions = access.follower.executions
     if access.session.ended:
@@ -129,16 +134,17 @@ def resolution(
     *,
     answered: bool = False,
 ) -> Callable[[], None]:
-    """Check what an unknown outcome turned out to be; return the change that records it.
+    """Check the report of an unknown outcome; return the function that records it.
 
     Args:
+        seq, outcome, observed: the number of the call, ``done`` or ``failed``, and the answers.
+        who: the person who reports it; None: the ledger names no person.
         answered: whether the agent has read the error of a call that failed.
-        who: the person who says so; None: the ledger names nobody.
 
     Raises:
-        ValueError: there is no such unknown call, or no such outcome or value; `who` is no name; or
-            validators would decline the ledger, as too many calls follow late outcomes.
-        Refused: R303, R306.
+        ValueError: the call is not unknown; the outcome, a value or `who` is invalid; or so many
+            calls follow that validators would decline the ledger.
+        Refused: R303: the session has ended.  The returned function may raise R306.
     """
     session, follower = access.session, access.follower
     if session.ended:
@@ -180,10 +186,14 @@ def resolution(
 
 
 def finish(access: Access, abandon: bool) -> None:
-    """The end.
+    """End the session.
+
+    Args:
+        abandon: whether to end it even if the policy does not allow the end here.
 
     Raises:
-        Refused: R204, R303, R306.
+        Refused: R204: the session may not end; R303: it has ended; R306: the record cannot be
+            written.
     """
     session = access.session
     if session.ended:

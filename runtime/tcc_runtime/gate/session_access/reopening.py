@@ -1,9 +1,9 @@
-"""A session is begun, or reopened from its ledger; one without a call is withdrawn.
+"""Beginning a session, reopening it from its ledger, and withdrawing an unused one.
 
-The opener has the turn and the lock of the file.  An empty file gets a new session: its first
-record, and a key beside the file.  A session that continues is recovered; it must have been given
-the same, and be in the shadow exactly if this gate is.  A session that has ended is kept under
-another name, if the caller asks for that.  If the opening fails, the new files are removed.
+The opener has the turn and the lock of the file.  In an empty file it begins a new session: it
+writes the first record, and a key file next to the ledger.  An existing session is recovered.  Its
+attributes, and whether it is a shadow, must be the same as in this gate.  An ended session is
+renamed if the caller wants that.  If opening fails, the new files are removed.
 Text: docs/gate.md; docs/spec/session.md, sections 2 and 3.
 """
 
@@ -31,24 +31,24 @@ from tcc_runtime.gate.session.recovery import Follower
 from tcc_runtime.gate.session_access import Access, Home
 from tcc_runtime.process import collection_put_off, process_number
 
-# What a session is opened with.
+# Attributes of a session.
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What a session is given when it begins, or was given.
+    """The attributes that a session starts with, as its opener states them.
 
     Attributes:
-        states: of the attributes; None: the opener says nothing of them.
+        states: the states of the attributes by name; None: the opener states none.
     """
 
     states: Mapping[str, State] | None = None
 
     def hold(self, follower: Follower) -> None:
-        """Require that a session that is reopened was given the same.
+        """Require that a reopened session has the same attributes.
 
         Raises:
-            GivenOtherwise: it was given something else.
+            GivenOtherwise: it began with other values.
         """
         if self.states is None:
             return
@@ -60,10 +60,10 @@ class Begun:
 
 
 def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
-    """The names of the open fields that are shown, sorted.
+    """Return the names of the open fields that the ledger shows, sorted and without repetitions.
 
     Raises:
-        SettingsError: one is no open field of the artifact.
+        SettingsError: a name is no open field of the artifact.
     """
     foreign = sorted(set(show) - policy.open_fields.keys())
     if foreign:
@@ -72,13 +72,13 @@ def shown_of(policy: Policy, show: Sequence[str]) -> tuple[str, ...]:
 
 
 def begun_with(policy: Policy, given: object) -> Begun:
-    """What a session is given.
+    """Return the attributes that an opener states.
 
     Args:
-        given: JSON values by name; None: the opener says nothing.
+        given: JSON values by name; None: the opener states none.
 
     Raises:
-        GivenRefused: R102, R103, R104, R105, R106.
+        GivenRefused: see :func:`read_given`.
     """
     if given is None:
         return Begun()
@@ -86,14 +86,14 @@ def begun_with(policy: Policy, given: object) -> Begun:
 
 
 def read_given(policy: Policy, given: object) -> Mapping[str, State]:
-    """The states of what a session is given.
+    """Return the states of the attributes that a session starts with.
 
     Args:
         given: JSON values by name.
 
     Raises:
-        GivenRefused: R102 no such attribute; R103 one is missing; R104, R105, R106 it is another
-            value.
+        GivenRefused: R102: an attribute is not declared; R103: one is missing; R104, R105, R106:
+            one has an invalid value.
     """
     if type(given) is not dict:
         raise GivenRefused(Code.NO_VALUE, "given", "values by name", type(given).__name__)
@@ -112,14 +112,14 @@ def read_given(policy: Policy, given: object) -> Mapping[str, State]:
     raise GivenRefused(code, name, expected, f"{of}another type or outside its limits")
 
 
-# A session is begun, or reopened.
+# Beginning and reopening.
 
 
 class Rolled(Exception):
-    """A finished ledger has another name now: open the name again."""
+    """An ended ledger was renamed: open the path again."""
 
 
-_PAUSE: Final = 0.02  # seconds between two looks at a turn that is to be had soon
+_PAUSE: Final = 0.02  # seconds between two attempts to take the turn
 _TRIES: Final = 10
 
 
@@ -137,18 +137,27 @@ def open_session(
     given: Begun,
     across: Across | None = None,
 ) -> Access:
-    """A new session, or the one that a file has.
+    """Begin a session, or reopen the one in a file.
 
     Args:
-        key: None: one is made for a new session, and read for one that is there.
-        nonce: of a new session; None: one is drawn.
-        wait: whether the lock is waited for.
+        journal: the ledger in a file; or a journal in memory, whose session always begins.
+        key: the key of the session; None: a new session gets a random key, and an existing one has
+            it in a file next to the ledger.
+        shown: the open fields that a new ledger shows.
+        nonce: 16 bytes of a new session; None: drawn at random.
+        wait: whether to wait while another process has the lock.
+        given: the attributes.
+        across: the limits across sessions; None: the core has none.
 
     Raises:
-        LedgerError: with a `BlockingIOError`: without `wait`, where somebody has the lock.
-        Refused: R305 the opener has the turn already; Rolled: open the name again.
-        ResumeError: the file has no session that goes on with these; GivenOtherwise: was given
-            something else; SettingsError: the clock is out of its range.
+        LedgerError: the ledger cannot be read or written.  Its cause is a `BlockingIOError` if
+            `wait` is False and the turn or the lock is not free.
+        Refused: R305: the caller has the turn of the session.
+        Rolled: open the path again.
+        ResumeError: the file has no session that can continue with these arguments.
+        GivenOtherwise: the session began with other attributes.
+        GivenRefused: see :func:`read_given`.
+        SettingsError: the clock is outside its range.
     """
     made = partial(Access, durable=durable, clock=clock, home=home, across=across)
     begin = partial(_begin, shown=shown, given=given, nonce=nonce)
@@ -163,7 +172,7 @@ def open_session(
 
 
 def _begin(access: Access, shown: tuple[str, ...], given: Begun, nonce: bytes | None) -> None:
-    """Writes the first record of a session."""
+    """Write the first record of a session."""
     policy, home, follower = access.policy, access.home, access.follower
     states = read_given(policy, {}) if given.states is None else given.states
     started = access.clock()
@@ -194,7 +203,7 @@ def _reopen(
     durable: bool,
     wait: bool,
 ) -> Access:
-    """A new session, or the one that the file has; as :func:`open_session`."""
+    """Begin a session in a file, or reopen the one that it has; see :func:`open_session`."""
     turns, process = permit.turns_of(journal.device, journal.inode), process_number()
     begun_by, made_key = process if home.begun else 0, False
     try:
@@ -217,13 +226,14 @@ def _reopen(
             key = keys.read_key(journal.path)
         follower = Follower(policy, key, carried=home.carried)
         access = made(follower, journal, turns)
-        with collection_put_off(True):  # all that is made of a long ledger stays
+        # the objects of a long ledger live on, so collecting garbage here finds nothing
+        with collection_put_off(True):
             access.read(locked=True)
         if new:
             begun_by = process
             begin(access)
         elif follower.parent != home.parent:
-            # Before anything is written: nobody continues a session without its parent.
+            # Checked before anything is written: a session continues only with its parent.
             expected, found = follower.parent or "no parent", home.parent or "no parent"
             raise ResumeError("line 1: parent", expected, found)
         elif follower.session.ended:
@@ -231,7 +241,8 @@ def _reopen(
                 journal.set_aside(follower.session_id)
                 raise Rolled
         elif follower.shadow != home.shadow:
-            # One that was in the shadow has calls that no gate let through, and the other way.
+            # A shadow session may have calls that no gate allowed, so it cannot become an enforced
+            # one, or the reverse.
             kinds = ("a session that is enforced", "a session in the shadow")
             raise ResumeError("line 1: shadow", kinds[home.shadow], kinds[follower.shadow])
         else:
@@ -256,16 +267,16 @@ def _held(journal: ledger_file.InFile) -> LedgerError:
     return LedgerError(str(journal.path), BlockingIOError(0, "somebody else has its lock"))
 
 
-# A session that nothing was done in.
+# Unused sessions.
 
 
 def is_untouched(access: Access) -> bool:
-    """Whether the session was begun here, and nothing but its start is recorded."""
+    """Return whether this process began the session, and the ledger has only its first record."""
     return access.begun_by == process_number() and access.journal.records == 1
 
 
 def withdraw(access: Access) -> bool:
-    """Whether the session was begun here and nothing but its start recorded: its files go."""
+    """Remove the files of a session that is untouched; return whether they were removed."""
     journal = access.journal
     if access.begun_by != process_number() or not isinstance(journal, ledger_file.InFile):
         return False
@@ -283,9 +294,9 @@ def withdraw(access: Access) -> bool:
 
 
 def _soon(access: Access) -> permit.Ticket | None:
-    """The turn and the lock; None where they are not had at once.
+    """Take the turn and the lock within about 0.2 seconds; else return None.
 
-    Who keeps the lock has a call under way, so more than the start is recorded.
+    A holder that keeps the lock longer has a call under way, so the session is not unused.
     """
     for _ in range(_TRIES):
         try:
@@ -300,7 +311,8 @@ def _soon(access: Access) -> permit.Ticket | None:
 
 
 def _take_back(journal: ledger_file.InFile, made_key: bool) -> None:
-    # In this order: whoever comes between finds a new ledger, and no session without a key.
+    # In this order, another process finds a new ledger at any time, but never a session without a
+    # key.
     if journal.emptied():
         if made_key:
             keys.remove_key(journal.path)
