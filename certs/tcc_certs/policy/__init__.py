@@ -1,1 +1,1 @@
-"""Policies: the statements of a core, what they mean, and the calls that they speak of."""
+"""Policies: the statements of a core, their meaning, and the calls that they restrict."""

@@ -1,8 +1,8 @@
-"""Atoms: what a mechanism that privatised something says of itself, and a strict reader of them.
+"""Atoms: descriptions of privacy mechanisms, and a strict reader of them.
 
-Normative text: docs/spec/privacy.md, section 1.  An atom names a mechanism and its numbers, never
-an epsilon that would have to be believed; what it comes to is computed
-(:mod:`tcc_certs.privacy`).  Cost: linear in the text.
+Normative text: docs/spec/privacy.md, section 1.  An atom names a mechanism and its parameters.  It
+states no epsilon, because a reader would have to trust it; :mod:`tcc_certs.privacy` computes the
+epsilon.  Cost: linear in the text.
 """
 
 from __future__ import annotations
@@ -19,26 +19,29 @@ from tcc_certs.formats.schema import as_object
 MAX_TIMES = 10**9
 MAX_CHOICES = 10**18
 MAX_POINTS = 1000
-DIGITS = 18  # before the point, and behind it
+DIGITS = 18  # most digits on each side of the decimal point
 _NUMBER = re.compile(r"(-?)0*([0-9]{1,80}?)(?:\.([0-9]{1,80}?)0*)?")
 _COUNT = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 
 
 class Exact(NamedTuple):
-    """An exact decimal above 0, or 0: ``numerator / 10**places``, in lowest terms."""
+    """An exact decimal, 0 or more: ``numerator / 10**places``, in lowest terms."""
 
     numerator: int
     places: int
 
     @property
     def text(self) -> str:
-        """Its canonical text."""
+        """The canonical text."""
         return format_decimal(self.numerator, self.places)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomizedResponse:
-    """The truth with `probability`, each other one of the `choices` equally likely."""
+    """Answers truthfully with `probability`, else with any other of `choices` values, uniformly.
+
+    `times` is the number of repetitions, here and in the other mechanisms.
+    """
 
     probability: Exact
     choices: int
@@ -47,7 +50,7 @@ class RandomizedResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gaussian:
-    """Normal noise of standard deviation `sigma` on a number of that `sensitivity`."""
+    """Adds normal noise of standard deviation `sigma` to a number of the given `sensitivity`."""
 
     sigma: Exact
     sensitivity: Exact
@@ -56,7 +59,7 @@ class Gaussian:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Laplace:
-    """Laplace noise of that `scale` on a number of that `sensitivity`."""
+    """Adds Laplace noise of the given `scale` to a number of the given `sensitivity`."""
 
     scale: Exact
     sensitivity: Exact
@@ -65,7 +68,7 @@ class Laplace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscreteGaussian:
-    """Noise on an integer, each y as likely as e^(-y^2 / (2 sigma^2)) says; an integer of steps."""
+    """Adds integer noise to an integer; y has a weight of ``e^(-y^2 / (2 sigma^2))``."""
 
     sigma: Exact
     sensitivity: Exact
@@ -74,7 +77,10 @@ class DiscreteGaussian:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubsampledGaussian:
-    """The same on a sum over records, each taken at `rate`: a neighbour has one more, or less."""
+    """Gaussian noise on a sum over records, each sampled with probability `rate`.
+
+    Neighbouring data sets differ by adding or removing one record.
+    """
 
     rate: Exact
     sigma: Exact
@@ -84,7 +90,10 @@ class SubsampledGaussian:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
-    """A curve by some of its points (alpha, epsilon): asserted by whoever made it."""
+    """A curve given by some of its points (alpha, epsilon).
+
+    Its author asserts it without a mechanism.
+    """
 
     points: tuple[tuple[Exact, Exact], ...]
     times: int = 1
@@ -96,17 +105,17 @@ Atom: TypeAlias = (
 
 
 class Codes(NamedTuple):
-    """What a reader refuses with: another form, and a number out of its range."""
+    """The codes with which a reader refuses: a malformed atom, and a number out of range."""
 
     form: Code
     value: Code
 
 
 def read_atom(value: Json, path: str, codes: Codes) -> Atom:
-    """The atom that `value` is.  Zeros that say nothing are taken; see :func:`canonical_atom`.
+    """Return the atom of a JSON value.  Redundant zeros are allowed; see :func:`canonical_atom`.
 
     Raises:
-        Rejected: the form, or a number out of its range.
+        Rejected: `codes.form`: it is malformed; `codes.value`: a number is out of range.
     """
     mechanism = value.get("mechanism") if isinstance(value, dict) else None
     known = isinstance(mechanism, str) and mechanism in _READERS
@@ -119,10 +128,10 @@ def read_atom(value: Json, path: str, codes: Codes) -> Atom:
 
 
 def canonical_atom(value: Json, path: str, code: Code) -> Atom:
-    """The atom that `value` is the one canonical form of, as cores and ledgers have it.
+    """Return the atom of a JSON value in canonical form, the only form in cores and ledgers.
 
     Raises:
-        Rejected: `code`.
+        Rejected: `code`: it is no atom, or not in canonical form.
     """
     atom = read_atom(value, path, Codes(code, code))
     expected = atom_document(atom)
@@ -131,7 +140,7 @@ def canonical_atom(value: Json, path: str, code: Code) -> Atom:
 
 
 def atom_document(atom: Atom) -> dict[str, Json]:
-    """The canonical JSON of an atom; `times` stands there where it is not 1."""
+    """Return the canonical JSON of an atom; it has `times` only if this is not 1."""
     name = next(name for name, (kind, *_) in _READERS.items() if kind is type(atom))
     made: dict[str, Json] = {"mechanism": name}
     for member in _READERS[name][1]:
@@ -203,7 +212,7 @@ def _points(item: Mapping[str, Json], path: str, codes: Codes, times: int) -> At
     return Points(points=tuple(points), times=times)
 
 
-LEAST_ORDER = Exact(10078125, 7)  # 1 + 1/128, the least of all orders
+LEAST_ORDER = Exact(10078125, 7)  # 1 + 1/128, the least order of privacy curves
 _READERS = {
     "randomized_response": (RandomizedResponse, ("probability", "choices"), _response),
     "gaussian": (Gaussian, ("sigma", "sensitivity"), _gaussian),
@@ -224,7 +233,7 @@ def _above_zero(
 
 
 def _number(value: Json, path: str, codes: Codes) -> Exact:
-    """An exact decimal, of a text; its sign is for the caller."""
+    """Read an exact decimal from a text.  It may be negative: callers check the sign."""
     match = _NUMBER.fullmatch(value) if isinstance(value, str) and len(value) <= 160 else None
     if match is None:
         raise Rejected(codes.form, path, 'a decimal as a text, such as "0.25"', value)
@@ -239,7 +248,7 @@ def _number(value: Json, path: str, codes: Codes) -> Exact:
 def _count(
     item: Mapping[str, Json], name: str, path: str, codes: Codes, least: int, most: int
 ) -> int:
-    """An integer, or its text."""
+    """Read an integer, or its text."""
     value, place = item[name], f"{path}.{name}"
     if isinstance(value, str) and _COUNT.fullmatch(value):
         value = int(value)

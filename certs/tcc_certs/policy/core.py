@@ -1,4 +1,4 @@
-"""The one core: what a grammar means, after its plans are resolved and its statements are nodes.
+"""The core: a grammar with resolved plans, and with its statements as nodes.
 
 Normative text: docs/spec/core.md.  :mod:`tcc_certs.policy.reader` reads a core from bytes.
 """
@@ -24,14 +24,14 @@ class Tool:
     Attributes:
         arguments, answers: its fields in declared order.  A field without a type is listed: its
             values distinguish calls in plans.
-        takes, gives: the states of its signature, both or neither.
-        models: the ways of asking for its cost, or of making its calls.
-        quotes_same: every quote for an edge of the tool is the same.
-        strict: plans go on after every listed answer that a call may get.
-        errors_failed: an error means that nothing happened.
-        error_text: the pattern of answers that are texts and report an error.
-        parallel: calls may be under way together with calls that they commute with.
-        doc: what the author says about the tool.
+        takes, gives: the states of its signature (`in` and `out` of the core), both or neither.
+        models: the models that estimate the cost of its calls, or that make its calls.
+        quotes_same: whether every quote for an edge of the tool is the same.
+        strict: whether a plan must continue after every listed answer that a call may get.
+        errors_failed: whether a call that ends in an error had no effect.
+        error_text: a pattern; an answer that is a text and matches it is an error.
+        parallel: whether calls may be under way together with calls that they commute with.
+        doc: the author's description of the tool.
         bind: ``("mcp", server, tool)`` or ``("python", target)``.
     """
 
@@ -51,16 +51,16 @@ class Tool:
 
     @property
     def listed(self) -> tuple[Field, ...]:
-        """The listed arguments, then the listed answers: the parts of a call in plans."""
+        """The listed arguments, then the listed answers.  Their values identify a call in plans."""
         return tuple([field for field in (*self.arguments, *self.answers) if field.type is None])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """An attribute that the session learns: the first known value of these fields.
+    """An attribute that the session learns: the first known value that its sources have.
 
     Attributes:
-        sources: pairs of a tool and one of its fields.
+        sources: pairs of a tool and a field of this tool.
     """
 
     name: str
@@ -72,12 +72,13 @@ Given: TypeAlias = "Field | Learned"
 
 @dataclass(frozen=True, kw_only=True)
 class Core:
-    """A whole grammar; the members are those of docs/spec/core.md.
+    """A whole grammar, with the members of docs/spec/core.md.
 
     Attributes:
-        calls: the calls of plans with their costs; the values of a call index the values of its
-            tool's `listed` fields, absent first where a field is optional.
-        zones: those that the statements name; None if they name none.
+        calls: the calls of plans with their costs.  The values of a call are indices into the
+            values of its tool's `listed` fields.  Index 0 of an optional field means absent.
+        passed: the parts of MCP that a gate passes on unread (`pass` of the core).
+        zones: the time zones that statements name; None if they name none.
     """
 
     name: str
@@ -102,7 +103,7 @@ class Core:
 
     @property
     def has_plan(self) -> bool:
-        """Whether a plan expression says more than that any calls may follow each other."""
+        """True if the plan restricts sequences of calls; False for a repetition of all calls."""
         match self.plan:
             case Repeat(OneCall(pattern), 0, None):
                 return self.patterns[pattern] != ((0, len(self.calls)),)
@@ -118,12 +119,12 @@ class Core:
 
     @cached_property
     def depth(self) -> int | None:
-        """The most calls that these statements allow; None: there is no such statement."""
+        """The most calls that all `limit depth <= N` allow; None without such a statement."""
         totals = [one for one in self.statements if isinstance(one, Total) and one.what == "depth"]
         return min([int(Fraction(one.most) // 1) for one in totals], default=None)
 
     @property
     def limit_texts(self) -> list[str]:
-        """The canonical texts of the limits, in order: part of the root context of races."""
+        """The canonical texts of the limits and totals, in order, for the root context of races."""
         limits = [one for one in self.statements if isinstance(one, Limit | Total)]
         return [statement_text(limit) for limit in limits]

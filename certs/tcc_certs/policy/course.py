@@ -1,7 +1,7 @@
-"""A session by the definition: calls are decided, and their outcomes recorded.
+"""A session by the definition: decide calls and record their outcomes.
 
-This is the meaning of a session in its simplest form, for validators and tests.  Times and the
-order of records are checked by :mod:`tcc_certs.session`.
+This is the simplest implementation of a session, for validators and tests.
+:mod:`tcc_certs.session` checks times and the order of records.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ from tcc_certs.values.places import State
 
 
 def argument_states(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, State]:
-    """The states of all arguments of a call.
+    """Return the states of all declared arguments of a call.
 
     Raises:
-        Rejected: R102 an argument is not declared, R103 one is missing, R104 it is not listed, R105
-            it is of another type or has an undeclared member, R106 it is no JSON value.
+        Rejected: R102 an argument is not declared.  R103 an argument is missing.  R104 a value is
+            not listed.  R105 a value has another type or an undeclared member.  R106 a value is not
+            JSON.
     """
     return _states(tool.arguments, arguments)
 
 
 def answer_states(tool: Tool, answer: object) -> dict[str, State]:
-    """The states of all answers of a call that is done; UNKNOWN where the type is another."""
+    """Return the states of all answers of a done call; UNKNOWN for a value of another type."""
     return {one.name: places.answered(answer, one) for one in tool.answers}
 
 
 def given_states(core: Core, given: Mapping[str, Any]) -> dict[str, State]:
-    """The states of the attributes that a session starts with.
+    """Return the states of the attributes that a session starts with.
 
     Raises:
-        Rejected: as :func:`argument_states`.
+        Rejected: with the codes of :func:`argument_states`.
     """
     return _states([one for one in core.given if not isinstance(one, Learned)], given)
 
@@ -63,12 +64,12 @@ def _states(declared: Sequence[Field], values: Mapping[str, Any]) -> dict[str, S
 
 
 class Course:
-    """A session that is decided by the definition.
+    """A session whose calls are decided by the definition.
 
     Args:
         given: the attributes that the session starts with, as JSON values.
-        indexed: whether calls are looked up by their keys, or scanned.
-        account: the draws of all sessions on limits across sessions; sessions share it.
+        indexed: True looks calls up by their keys, False scans all calls.
+        account: the draws of all sessions on limits across sessions; sessions share this object.
     """
 
     def __init__(
@@ -85,24 +86,24 @@ class Course:
         self.history: ListHistory = history(policy.core, states, account)
 
     def check(self, tool: str, arguments: Mapping[str, Any], at_ms: int = 0) -> list[Refusal]:
-        """The statements that do not let a call through."""
+        """Return the statements that refuse a call; the call is not added."""
         call = self._call(tool, arguments, at_ms)
         return self.policy.refusals(self.history, call, at_ms)
 
     def call(self, tool: str, arguments: Mapping[str, Any], at_ms: int = 0) -> Call:
-        """Add a call, whether or not it is allowed."""
+        """Add a call, even if a statement refuses it."""
         call = self._call(tool, arguments, at_ms)
         self.history.add(call, self.policy.draws(self.history, call, at_ms))
         return call
 
     def record(self, call: Call, outcome: str, answer: object = None) -> None:
-        """Record the outcome of a call, with its answer where it is DONE."""
+        """Record the outcome of a call, with its answer if the outcome is DONE."""
         tool = self.policy.core.tool_of[call.tool]
         states = answer_states(tool, answer) if outcome == DONE else {}
         self.history.record(call, outcome, states)
 
     def unmet(self, now_ms: int = 0) -> list[int]:
-        """The numbers of the statements that keep the session from finishing."""
+        """Return the numbers of the statements that keep the session from finishing."""
         return self.policy.unmet(self.history, now_ms)
 
     def _call(self, tool: str, arguments: Mapping[str, Any], at_ms: int) -> Call:

@@ -1,7 +1,7 @@
-"""Expression trees of the core: their schema, a walk over them, and left recursion.
+"""Expression trees of the core: their reader, walks over them, and a check for left recursion.
 
-Normative text: docs/spec/core.md, section 3.  Trees may be nested as deeply as JSON allows, and
-rules may be chained without bound, so nothing here recurses.  Cost: linear in the trees.
+Normative text: docs/spec/core.md, section 5.  Trees may be as deep as JSON allows, and chains of
+rules have any length, so no function here recurses.  Cost: linear in the trees.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _T = TypeVar("_T")
 
 
 def read_expression(value: Json, path: str, patterns: int) -> Expr:
-    """The tree that `value` writes down; patterns are below `patterns`.
+    """Return the tree of a JSON value.
+
+    Args:
+        patterns: the number of patterns of the core; indices of patterns are below it.
 
     Raises:
         Rejected: C801 at `path`.
@@ -44,7 +47,7 @@ def read_expression(value: Json, path: str, patterns: int) -> Expr:
 
 
 def _members(value: Json, path: str) -> Sequence[Json]:
-    """The members of an expression that are expressions."""
+    """Return the members of an expression that are expressions."""
     item = as_list(value, path, _SCHEMA, 1)
     kind = item[0]
     if not isinstance(kind, str) or kind not in _SIZES or len(item) not in _SIZES[kind]:
@@ -87,7 +90,7 @@ def _build(value: Json, inner: tuple[Expr, ...], path: str, patterns: int) -> Ex
 
 
 def parts(expression: Expr) -> Sequence[Expr]:
-    """The expressions that stand directly in an expression, in order."""
+    """Return the expressions directly inside an expression, in order."""
     match expression:
         case Seq(items) | Alt(items) | Both(items):
             return items
@@ -100,7 +103,7 @@ def parts(expression: Expr) -> Sequence[Expr]:
 
 
 def walk(expression: Expr) -> Iterator[Expr]:
-    """The expression and all below it."""
+    """Yield the expression and all expressions inside it."""
     todo: list[Expr] = [expression]
     while todo:
         node = todo.pop()
@@ -109,7 +112,7 @@ def walk(expression: Expr) -> Iterator[Expr]:
 
 
 def fold(expression: Expr, made: Callable[[Expr, tuple[_T, ...]], _T]) -> _T:
-    """Return what `made` gives for an expression and what it gave for its parts."""
+    """Return `made(expression, values)`, where `values` are the results of `fold` for the parts."""
     done: list[_T] = []
     todo: list[tuple[Expr, int]] = [(expression, -1)]
     while todo:
@@ -138,7 +141,7 @@ def with_parts(expression: Expr, inner: tuple[Expr, ...]) -> Expr:
 
 
 def check_rules(plan: Expr, rules: Mapping[str, Expr]) -> None:
-    """Every rule that is named is there, every rule is reached, none is left-recursive.
+    """Refuse a missing rule, an unreached rule and left recursion.
 
     Raises:
         Rejected: C801.
@@ -156,10 +159,10 @@ def check_rules(plan: Expr, rules: Mapping[str, Expr]) -> None:
 
 
 def nullable_rules(rules: Mapping[str, Expr]) -> Mapping[str, bool]:
-    """For every rule whether it has the empty word.
+    """Return, for every rule, whether it has the empty plan.
 
     Raises:
-        Rejected: C801 where a rule is left-recursive.
+        Rejected: C801: a rule is left-recursive.
     """
     nullable: dict[str, bool] = {}
     for name in rules:
@@ -168,7 +171,7 @@ def nullable_rules(rules: Mapping[str, Expr]) -> Mapping[str, bool]:
 
 
 def _left_walk(start: RuleRef, rules: Mapping[str, Expr], nullable: dict[str, bool]) -> None:
-    """Walk what `start` may reach before a call is consumed; fill in which rules are nullable."""
+    """Visit the rules that `start` may reach before a call is consumed; record nullable rules."""
     stack: list[tuple[str, _Visit]] = []
     opened: set[str] = set()
     node: Expr = start
@@ -197,7 +200,10 @@ def _left_walk(start: RuleRef, rules: Mapping[str, Expr], nullable: dict[str, bo
 
 
 def _visit(node: Expr) -> _Visit:
-    """Ask for the parts at the left end of `node`; answer whether `node` may be empty."""
+    """Yield the parts at the left end of `node`, receive whether each is nullable.
+
+    Return it of `node`.
+    """
     match node:
         case Seq(items):
             for item in items:

@@ -1,7 +1,7 @@
-"""Finds the calls of a session that no later decision needs.
+"""Finds the calls of a session that later decisions need.
 
-A gate or a validator may forget these calls.  It decides every later call as before, apart from the
-bounds of work (docs/spec/core.md, section 9.16).  A settled call is needed in three cases:
+A gate or a validator may remove all other calls.  It then decides each later call as before, apart
+from the bounds of work (docs/spec/core.md, section 9.16).  A settled call is needed in three cases:
 
 - A statement counts or sums a source, and the call is in the window of the source.
 - Another source has the call in its window, and no later call looks the same.  Two calls look the
@@ -9,10 +9,10 @@ bounds of work (docs/spec/core.md, section 9.16).  A settled call is needed in t
 - The call has an open obligation, or it pays while an older obligation is open.
 
 Two calls that look the same are equally sure in a source.  Each mark and each window that admits
-the earlier call admits the later one.  So a source without the earlier call has the same last,
+the earlier call admits the later call.  So a source without the earlier call has the same last,
 least and greatest element, and `every` has the same value.
 
-Cost: one pass over the calls that are left, when their number has doubled.
+Cost: one pass over the remaining calls each time their number has doubled.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from tcc_certs.policy.forms import Rule, Source
 from tcc_certs.policy.history import FAILED, LOST, OPEN, Call
 from tcc_certs.policy.kinds import walk
 
-FIRST = 1 << 10  # calls that a history has before it forgets any
-NEVER, ALWAYS = -1 << 62, 1 << 62  # as windows
+FIRST = 1 << 10  # calls that a history has before the first search
+NEVER, ALWAYS = -1 << 62, 1 << 62  # windows that contain no call, and every call
 
 
 def next_look(kept: int) -> int:
-    """The number of calls at which a history is looked through again."""
+    """Return the number of calls at which a history is searched again."""
     return max(FIRST, 2 * kept)
 
 
 @dataclass(slots=True)
 class _Need:
-    """What statements need of the calls of a tool.
+    """The calls of a tool that statements need.
 
     Attributes:
         counted: the longest window of the sources that are counted or summed, in milliseconds.
-        looked: the same of all other sources.
-        names: the fields of the tool that statements use of elements.
+        looked: the longest window of all other sources, in milliseconds.
+        names: the fields of the tool that statements use.
         pays: the numbers of the `owe` statements that its calls pay.
     """
 
@@ -53,11 +53,11 @@ class _Need:
 
 
 class Forgetting:
-    """Finds the calls that are needed.
+    """Finds the calls that later decisions need.
 
     Args:
-        rules: the statements of a core.
-        fields: the names of the fields of each tool.
+        rules: the rules of a core's statements.
+        fields: by tool, the names of its fields.
     """
 
     def __init__(self, rules: Sequence[Rule], fields: Mapping[str, frozenset[str]]) -> None:
@@ -69,12 +69,12 @@ class Forgetting:
     def needed(
         self, calls: Sequence[Call], now_ms: int, debts: Mapping[int, Iterable[Call]]
     ) -> list[Call]:
-        """The calls that later decisions need, in order.
+        """Return the calls that later decisions need, in order.
 
         Args:
             calls: all calls of the history, in order.
-            now_ms: no later decision is earlier.
-            debts: the first calls of the open debts of each `owe`, by its number.
+            now_ms: the caller makes no later decision before this time.
+            debts: by the number of an `owe`, the first calls of its open debts.
         """
         firsts = {number: [call.at for call in found] for number, found in debts.items()}
         owing = {at for found in firsts.values() for at in found}
@@ -110,7 +110,7 @@ class Forgetting:
         sources = list(_sources(parts))
         tools = {tool: None for source, _ in sources for tool in _tools(source)}
         tools |= dict.fromkeys(rule.pays)
-        element = forms.Element(0)  # in an `owe`, the first call, which is needed as it is
+        element = forms.Element(0)  # in an `owe`, the first call, which is kept anyway
         names = {form.name for form in walk(parts) if isinstance(form, forms.Get)
                  and form.of != element}  # fmt: skip
         for form in walk(parts):
@@ -137,7 +137,7 @@ def _tools(source: Source) -> Iterable[str]:
 
 
 def _sources(parts: object) -> Iterable[tuple[Source, bool]]:
-    """The sources of calls inside forms, and whether each is counted or summed."""
+    """Yield the sources of calls inside forms, and whether each is counted or summed."""
     for form in walk(parts):
         if isinstance(form, forms.Count | forms.Sum):
             yield from ((source, True) for source in _collected(form.of))
@@ -146,7 +146,7 @@ def _sources(parts: object) -> Iterable[tuple[Source, bool]]:
 
 
 def _collected(source: Source) -> Iterable[Source]:
-    """The sources of calls whose elements or rows are the elements of a source."""
+    """Yield the sources of calls whose elements or rows are the elements of a source."""
     match source.base:
         case forms.Calls():
             yield source

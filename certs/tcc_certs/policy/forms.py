@@ -1,8 +1,8 @@
-"""Forms: what nodes become once words are resolved and short forms are expanded.
+"""Forms: nodes after words are resolved and short forms are expanded.
 
-:mod:`tcc_certs.policy.kinds` makes forms of nodes, and :mod:`tcc_certs.policy.meaning` evaluates
-them.  *Elements* are numbered by levels: level 0 is the call being decided (in the filters of
-`owe`, the first call), and each source numbers its elements by the number of sources around it.
+:mod:`tcc_certs.policy.kinds` makes forms from nodes, and :mod:`tcc_certs.policy.meaning` evaluates
+them. *Elements* have levels.  Level 0 is the call being decided; in the filters of `owe` it is the
+first call.  The level of a source's elements is the number of levels around it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tcc_certs.values.zones import Zone
 
 
 class ManyTools(AbstractSet[str]):
-    """A large set of tools, with one bit for each tool of the core.
+    """A large set of tools, stored as a bit mask over the tools of the core.
 
     Args:
-        places: of all tools, in order.
+        places: by name, the index of each tool of the core, in order.
 
     Attributes:
-        mask: its bits, the first tool's lowest.
+        mask: the bits of the set; the lowest bit is the first tool.
     """
 
     __slots__ = ("_hash_of", "_places", "mask")
@@ -50,7 +50,7 @@ class ManyTools(AbstractSet[str]):
         return self._hash_of
 
 
-Tools: TypeAlias = "frozenset[str] | ManyTools"  # few tools, or many
+Tools: TypeAlias = "frozenset[str] | ManyTools"  # a small set, or a large set
 
 
 # Terms.
@@ -58,21 +58,21 @@ Tools: TypeAlias = "frozenset[str] | ManyTools"  # few tools, or many
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A value."""
+    """A constant state."""
 
     state: State
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """The element of a level: a call, a row, or a value of a list."""
+    """The element of a level: a call, a row, or an element of a list."""
 
     level: int
 
 
 @dataclass(frozen=True, slots=True)
 class Get:
-    """A field of a call or of a record."""
+    """A field of a call, a row or a record."""
 
     of: Term
     name: str
@@ -115,7 +115,7 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The number of elements of a source, or of their distinct values."""
+    """The number of elements of a source, or of their distinct values if `distinct`."""
 
     of: Source
     distinct: bool
@@ -131,7 +131,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """The least or greatest element of a source."""
+    """The greatest element of a source, or the least element if not `greatest`."""
 
     of: Source
     greatest: bool
@@ -139,7 +139,10 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """``hour``, ``weekday`` or ``day`` of a time in a zone: minutes ahead of UTC, or a record."""
+    """``hour``, ``weekday`` or ``day`` of a time.
+
+    `zone` is minutes ahead of UTC, or a recorded zone.
+    """
 
     function: str
     of: Term
@@ -155,7 +158,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """The term of the first arm that has the value of `of`."""
+    """A `match`: the term of the first arm that lists the value of `of`, or `otherwise`."""
 
     of: Term
     arms: tuple[tuple[tuple[Term, ...], Term], ...]
@@ -169,7 +172,7 @@ Term: TypeAlias = (
 
 
 def is_computed(term: Term) -> bool:
-    """Whether a term may be the result of a computation, which has no digest."""
+    """Return whether a term may be the result of a computation; such a value has no digest."""
     match term:
         case Choose(_, arms, otherwise):
             results = [then for _, then in arms]
@@ -179,7 +182,7 @@ def is_computed(term: Term) -> bool:
     return isinstance(term, Extreme | Clock | Host)
 
 
-# Sources: collections with their filters.
+# Sources: collections and their filters.
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +194,10 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A field of each element of a source; of a list (`most` elements at most) its elements."""
+    """The values of a field of each element of a source.
+
+    If the field is a list of at most `most` elements, the rows are the elements of these lists.
+    """
 
     of: Source
     get: Term
@@ -207,7 +213,7 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The elements of a list of at most `most`."""
+    """The elements of a list that has at most `most`."""
 
     of: Term
     most: int
@@ -215,7 +221,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The elements of two lists by position: records of `left` and `right`."""
+    """The elements of two lists by position, as records with the fields `left` and `right`."""
 
     left: Term
     right: Term
@@ -226,7 +232,7 @@ Base: TypeAlias = "Calls | Rows | Merged | Items | Pairs"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An argument of the elements equals a term over the call being decided.
+    """A condition that an argument of the elements equals a term over the call being decided.
 
     Attributes:
         same: whether absent equals absent, and surely differs from every value.
@@ -239,14 +245,14 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Elements of a base for which conditions hold, in a window, after the last marks.
+    """The elements of a base for which all conditions hold, in a window, after the last marks.
 
     Attributes:
-        level: of its elements.
-        within: milliseconds; None: there is no window.
-        marks: each a source of calls; elements come after the last of each.
-        height: how many levels of sources its conditions, its marks and its base have.
-        keys: conditions of calls that an index can answer; each is one of `conditions`, too.
+        level: the level of its elements.
+        within: the length of the window in milliseconds; None: no window.
+        marks: sources of calls.  Elements are after the last call of each mark.
+        height: the number of nested sources in its conditions, its marks and its base.
+        keys: the conditions that an index of calls can answer; each is also in `conditions`.
     """
 
     base: Base
@@ -259,7 +265,7 @@ class Source:
     _hash: int = field(default=0, init=False, repr=False, compare=False)
 
     def __hash__(self) -> int:
-        """Kept: the last elements of sources are looked up by their source."""
+        """Return the hash, which is computed once: evaluations look up last elements by source."""
         if not self._hash:
             members = self.base, self.level, self.conditions, self.within, self.marks
             object.__setattr__(self, "_hash", hash(members))
@@ -271,14 +277,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Some:
-    """A source has an element."""
+    """A source has at least one element."""
 
     of: Source
 
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Conditions hold for every element of a source, at the level of the source."""
+    """Conditions hold for every element of a source; they use the level of the source."""
 
     of: Source
     conditions: tuple[Condition, ...]
@@ -286,28 +292,28 @@ class Every:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """A condition is not true."""
+    """The negation of a condition."""
 
     of: Condition
 
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """All conditions are true."""
+    """The conjunction of conditions."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One condition is true."""
+    """The disjunction of conditions."""
 
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """``=`` with one of `options`, or an order (``<`` ``<=`` ``>`` ``>=``) with the only one."""
+    """A comparison: ``=`` with any option, or ``<``, ``<=``, ``>``, ``>=`` with the only option."""
 
     operator: str
     left: Term
@@ -324,7 +330,7 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A term is in a range, both ends included."""
+    """A term is in a range, ends included."""
 
     of: Term
     low: Term
@@ -341,7 +347,7 @@ class Among:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """A text matches a pattern as a whole."""
+    """A whole text matches a pattern."""
 
     of: Term
     pattern: str
@@ -349,9 +355,9 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Under:
-    """A path or URL is a directory or scope, or inside of it.
+    """A path or URL is the directory or scope `scope`, or inside of it.
 
-    The state of a constant `scope` may be a URL whose host starts with ``*.``.
+    A constant `scope` may be a URL whose host starts with ``*.``.
     """
 
     of: Term
@@ -360,7 +366,7 @@ class Under:
 
 @dataclass(frozen=True, slots=True)
 class IsOf:
-    """The call of a level is of one of these tools."""
+    """The element of a level is a call of these tools."""
 
     level: int
     tools: Tools
@@ -371,25 +377,26 @@ Condition: TypeAlias = (
 )
 
 
-# Rules: statements.
+# Rules: statements with resolved words.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A statement whose words are resolved.
+    """A statement with resolved words.
 
     Attributes:
         kind: ``require``, ``forbid``, ``ask``, ``owe``, ``limit`` or ``total``.
-        tools: the tools that it restricts or counts; None: it is a ``finally`` or a total.
+        tools: the tools whose calls it restricts or counts; None for a ``finally`` or a total.
         where: its filter, over level 0.
-        then: what a ``require`` requires.
-        who: whom an ``ask`` asks.
-        pays, paying: of ``owe``: the tools that pay, and their filter over level 1.
-        within: of ``ask``, ``owe`` and ``limit``: milliseconds.
-        field: of ``limit``: what is added up; None: calls are counted.
-        per, most: of ``limit``: terms over level 0.
-        across: whether a ``limit`` is held across sessions.
-        what, total: of ``total``.
+        then: the condition of a ``require``.
+        who: the person or group that an ``ask`` asks.
+        pays, paying: for ``owe``, the tools that pay, and their filter over level 1.
+        keys: for ``owe``, the keys of the paying calls.
+        within: for ``ask``, ``owe`` and ``limit``, milliseconds.
+        field: for ``limit``, the field to sum; None: count calls.
+        per, most: for ``limit``, terms over level 0.
+        across: for ``limit``, whether it counts across sessions.
+        what, total: for ``total``, the quantity and its bound.
     """
 
     kind: str

@@ -1,8 +1,8 @@
-"""The calls of a session, as the definition of statements asks for them.
+"""The calls of a session, as the evaluation of statements queries them.
 
-A history has the calls in the order of their decisions.  Arguments are known from the decision on;
-the outcome and the answers become known later.  :class:`ListHistory` scans its calls, and
-:class:`DictHistory` looks them up by their keys: both answer every question alike.
+A history has the calls in the order of their decisions.  The arguments of a call are known from its
+decision on.  Its outcome and answers become known later.  :class:`ListHistory` scans its calls, and
+:class:`DictHistory` looks them up by their keys.  Both give the same answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tcc_certs.policy.core import Core, Learned
 from tcc_certs.policy.forms import Tools
 from tcc_certs.values.places import NONE, UNKNOWN, State
 
-# Outcomes.  A call that is under way is OPEN, and counts like one whose outcome is UNKNOWN.
+# Outcomes of calls. OPEN: the call is under way. LOST: its outcome is unknown; both count alike.
 OPEN, DONE, FAILED, ANSWERED, LOST = "open", "done", "failed", "answered", "unknown"
 
 
@@ -27,12 +27,12 @@ class Call:
     """A call that was decided.
 
     Attributes:
-        at: its place among the calls that the history has, from 0.
-        at_ms: when it was decided, UTC milliseconds; 0 where no statement needs times.
+        at: its index among the calls that the history keeps.
+        at_ms: the time of its decision, UTC milliseconds; 0 if no statement needs times.
         arguments: the states of all declared arguments.
-        outcome: OPEN, DONE, FAILED, ANSWERED (failed with an error that the agent has read), LOST.
-        answers: of a call that is done, the states of all declared answers.
-        number: its place among all calls of its session, from 0.
+        outcome: OPEN, DONE, FAILED, ANSWERED (failed, and the agent read the error) or LOST.
+        answers: the states of all declared answers if the call is done, else empty.
+        number: its index among all calls of its session.
     """
 
     tool: str
@@ -44,7 +44,7 @@ class Call:
     number: int = -1
 
     def state(self, name: str) -> State:
-        """The state of a field; an answer of a call that is not done is UNKNOWN."""
+        """Return the state of a field; an answer of a call that is not done is UNKNOWN."""
         found = self.arguments.get(name)
         if found is not None:
             return found
@@ -52,11 +52,11 @@ class Call:
 
 
 class Draw(NamedTuple):
-    """What a decided call counts under a limit.
+    """The amount that a decided call counts under a limit.
 
     Attributes:
-        key: the states of the `per` terms; None: one of them is unknown.
-        amount: 1, or the value of the field that is added up.
+        key: the states of the `per` terms; None if any of them is unknown.
+        amount: 1, or the value of the limit's field.
     """
 
     call: Call
@@ -64,11 +64,12 @@ class Draw(NamedTuple):
     amount: Any
 
 
-Wanted: TypeAlias = "tuple[str, State, bool]"  # an argument, its state, whether absent is equal
+# an argument's name, a state, and whether absent equals absent
+Wanted: TypeAlias = "tuple[str, State, bool]"
 
 
 class History(Protocol):
-    """What the definition asks of a session."""
+    """The queries about a session that the evaluation of statements makes."""
 
     @property
     def calls(self) -> Sequence[Call]:
@@ -77,28 +78,34 @@ class History(Protocol):
     def candidates(
         self, tools: Tools, keys: Sequence[Wanted], since_ms: int | None
     ) -> Sequence[Call]:
-        """The calls of these tools whose arguments do not surely differ from the keys.
+        """Return the calls of these tools that do not surely differ from the keys, in order.
 
         Args:
-            since_ms: only calls that were decided then or later.
+            since_ms: leave out calls that were decided earlier; None: leave out none.
         """
 
     def draws(
         self, limit: int, key: tuple[State, ...] | None, since_ms: int | None, across: bool
     ) -> Sequence[Draw]:
-        """The draws under a limit whose key is `key` or unknown; all draws where `key` is None.
+        """Return the draws on a limit with this key or an unknown key, in order.
+
+        If `key` is None, return all draws.
 
         Args:
             limit: the number of the statement.
-            across: whether the draws of other sessions are among them.
+            since_ms: leave out draws of calls that were decided earlier; None: leave out none.
+            across: whether to include the draws of other sessions.
         """
 
     def attribute(self, name: str) -> State:
-        """The state of an attribute of the session."""
+        """Return the state of an attribute of the session."""
 
 
 def differs(found: State, wanted: State, same: bool) -> bool:
-    """Whether an argument surely differs from the state of a key."""
+    """Return whether an argument surely differs from the state of a key.
+
+    An absent side differs from a value only if `same` is True.
+    """
     if found == UNKNOWN or wanted == UNKNOWN:
         return False
     if NONE in (found, wanted):
@@ -111,7 +118,8 @@ class ListHistory:
 
     Args:
         given: the states of the attributes that the session starts with.
-        account: the draws of all sessions, by the number of the limit; sessions share it.
+        account: the draws of all sessions, by the number of the limit.  Sessions share this object;
+            None: the session counts only its own draws.
     """
 
     def __init__(
@@ -155,7 +163,7 @@ class ListHistory:
         return self._given.get(name, UNKNOWN if name in self._learned else NONE)
 
     def add(self, call: Call, draws: Mapping[int, Draw]) -> None:
-        """Add a call that was decided, with what it draws under each limit."""
+        """Add a decided call with its draw on each limit."""
         self.calls.append(call)
         for limit, draw in draws.items():
             self._draws.setdefault(limit, []).append(draw)
@@ -163,7 +171,7 @@ class ListHistory:
                 self._account.setdefault(limit, []).append(draw)
 
     def record(self, call: Call, outcome: str, answers: Mapping[str, State]) -> None:
-        """Record an outcome; attributes are learned in the order of these records."""
+        """Set the outcome of a call.  A done call may set attributes that the session learns."""
         call.outcome, call.answers = outcome, answers
         if outcome != DONE:
             return
@@ -178,10 +186,10 @@ class ListHistory:
 
 
 class Index:
-    """The calls of a set of tools by some of their arguments, each list in order.
+    """The calls of a set of tools, grouped by some of their arguments; each group is in order.
 
     Attributes:
-        is_plain: whether each argument of each call has a value.
+        is_plain: whether no indexed argument of a call is absent or unknown.
     """
 
     def __init__(self, tools: Tools, names: tuple[str, ...]) -> None:
@@ -191,7 +199,7 @@ class Index:
         self._names = names
 
     def add(self, call: Call) -> None:
-        """Add the latest call."""
+        """Add a call that is later than all calls of the index."""
         arguments = call.arguments
         key = tuple([arguments[name] for name in self._names])
         calls = self.calls.get(key)
@@ -204,7 +212,7 @@ class Index:
 
 
 class DictHistory(ListHistory):
-    """A history that looks calls up by their keys; each kind of question has an index."""
+    """A history that looks calls up by keys.  Each combination of arguments has one index."""
 
     def __init__(
         self,
@@ -214,7 +222,7 @@ class DictHistory(ListHistory):
     ) -> None:
         super().__init__(core, given, account)
         self._indices: dict[tuple[Tools, tuple[str, ...]], Index] = {}
-        self._of_tool: dict[str, list[Index]] = {}  # the indices that have the calls of a tool
+        self._of_tool: dict[str, list[Index]] = {}  # by tool, the indices that contain its calls
         self._buckets: dict[int, dict[tuple[State, ...] | None, list[Draw]]] = {}
 
     def add(self, call: Call, draws: Mapping[int, Draw]) -> None:
@@ -237,10 +245,12 @@ class DictHistory(ListHistory):
     ) -> Sequence[Call]:
         """See :class:`History`."""
         usable = [key for key in keys if key[1] != UNKNOWN]
-        # An absent side is unsure of every value: the other keys decide.
+        # A key without `same` and with an absent term is unsure for every call, so it excludes
+        # none.
         usable = sorted([key for key in usable if key[1] != NONE or key[2]], key=itemgetter(0))
         index = self.index(tools, tuple([name for name, _, _ in usable]))
-        # An argument that is absent is unsure under `=`, and one that is unknown under both.
+        # The argument of a candidate equals the key's state or is unknown. Without `same` it may be
+        # absent.
         choices = [
             (state, UNKNOWN) if same else (state, NONE, UNKNOWN) for _, state, same in usable
         ]
@@ -249,7 +259,10 @@ class DictHistory(ListHistory):
         return since(_in_order(found, attrgetter("at")), since_ms, attrgetter("at_ms"))
 
     def index(self, tools: Tools, names: tuple[str, ...]) -> Index:
-        """The calls of these tools by the arguments of these names."""
+        """Return the index of calls of these tools by the named arguments.
+
+        The first use builds it.
+        """
         index = self._indices.get((tools, names))
         if index is None:
             index = self._indices[tools, names] = Index(tools, names)
@@ -278,7 +291,7 @@ def _in_order(runs: Sequence[list[Any]], key: Any) -> list[Any]:
 
 
 def since(found: list[Any], since_ms: int | None, time: Any) -> list[Any]:
-    """The last elements, from a time on; times never fall."""
+    """Return the elements at or after a time; times of the elements never decrease."""
     if since_ms is None:
         return found
     low, high = 0, len(found)

@@ -1,13 +1,13 @@
-"""The definition with what it would compute again: sums, debts and the latest members are kept.
+"""A policy that keeps intermediate results: sums, debts and the latest members of sources.
 
 :class:`KeptPolicy` decides like :class:`tcc_certs.policy.meaning.Policy`.  It evaluates the same
-conditions by the same rules, so a session of n calls takes time linear in n:
+conditions by the same rules, but a session of n calls takes time linear in n:
 
-- sums of limits and totals change with each call and outcome;
-- a debt is looked at when its call, a paying call or an attribute becomes known;
-- the calls of a source, and how many they are, are kept (:mod:`tcc_certs.policy.kept_sources`).
+- Each call and outcome updates the sums of limits and totals.
+- A debt is checked only when its call, a paying call or an attribute becomes known.
+- The calls of a source, and their number, are kept (:mod:`tcc_certs.policy.kept_sources`).
 
-The tests compare it with the definition over a plain list.
+Tests compare it with the definition over a plain list.
 """
 
 from __future__ import annotations
@@ -33,27 +33,30 @@ from tcc_certs.policy.meaning import (
 )
 from tcc_certs.values.places import State
 
-Ends: TypeAlias = "Mapping[str, tuple[Any, Any]]"  # of each amount the least and the greatest
+Ends: TypeAlias = "Mapping[str, tuple[Any, Any]]"  # by amount, the least and the greatest
 
 _NO_EFFECT = (FAILED, ANSWERED)
 
 
 class KeptPolicy(Policy):
-    """The statements of a core; its histories are those of :meth:`history`."""
+    """The statements of a core.  Its histories come from :meth:`history`."""
 
     def __init__(self, core: Core) -> None:
-        vars(self).update(vars(policy_of(core)))  # the words of its statements are resolved once
+        vars(self).update(vars(policy_of(core)))  # reuses the resolved words of the core
         self.limits = {at: rule for at, rule in enumerate(self.rules) if rule.kind == "limit"}
         self.totals = self._totals
         self._ends: dict[tuple[Any, ...], Ends] = {}
         self._deciders: dict[str, list[tuple[int, _PlainLimit | None]]] = {}
         self.learned = frozenset(one.name for one in core.given if isinstance(one, Learned))
-        self.plain: dict[int, Plain] = {}  # by the ids of sources
+        self.plain: dict[int, Plain] = {}  # by the id of the source
         self.owes = {at: rule for at, rule in enumerate(self.rules) if rule.kind == "owe"}
         self.forgetting = forgetting_of(core, self.rules)
 
     def ends(self, call: Call) -> Ends:
-        """The least and greatest amounts of a call, one object for equal listed fields."""
+        """Return the least and greatest amounts of a call.
+
+        Equal listed fields give the same object.
+        """
         key = call.tool, *[call.state(name) for name in self._amounts[call.tool].names]
         found = self._ends.get(key)
         if found is None:
@@ -67,7 +70,7 @@ class KeptPolicy(Policy):
         return found
 
     def history(self, core: Core, given: Mapping[str, State]) -> KeptHistory:
-        """A new history of a session of this core."""
+        """Return a new history for a session of this core."""
         return KeptHistory(self, core, given)
 
     def evaluation(self, history: History, call: Call | None, now_ms: int) -> Evaluation:
@@ -91,7 +94,7 @@ class KeptPolicy(Policy):
         return found
 
     def _deciding(self, tool: str) -> Sequence[tuple[int, _PlainLimit | None]]:
-        """The statements that decide calls of a tool, in order, and what is plain of them."""
+        """Return the statements that decide calls of a tool, in order, with their plain limits."""
         found = self._deciders.get(tool)
         if found is None:
             numbers = sorted([*self._statements_of(tool), *self._totals])
@@ -99,7 +102,7 @@ class KeptPolicy(Policy):
         return found
 
     def draws(self, history: Any, call: Call, now_ms: int) -> Mapping[int, Draw]:
-        """See :class:`Policy`; draws that the decision needed are not made again."""
+        """See :class:`Policy`.  Draws that the decision computed are reused."""
         found = {}
         for number, _ in self._deciding(call.tool):
             if number in self.limits:
@@ -126,7 +129,7 @@ class KeptPolicy(Policy):
         return history.totals.of(what) + self.ends(call)[what][0]
 
     def forget(self, history: Any, now_ms: int) -> None:
-        """See :class:`Policy`; a history is looked through when its calls have doubled."""
+        """See :class:`Policy`.  A history is searched only when its number of calls has doubled."""
         if len(history.calls) >= history.next_look:
             history.forget(now_ms)
 
@@ -146,13 +149,16 @@ class KeptPolicy(Policy):
 
 
 class _PlainLimit(NamedTuple):
-    """A limit without a filter, whose bound is a constant."""
+    """A limit without a filter and with a constant bound."""
 
     most: Any
 
 
 def _plain_limit(rule: Rule) -> _PlainLimit | None:
-    """The limit that a statement is; None: it is none, or decided by conditions."""
+    """Return the plain limit of a statement.
+
+    None: it is no limit, or has a filter or varying bound.
+    """
     if rule.kind != "limit" or rule.where or not isinstance(rule.most, forms.Constant):
         return None
     kind, most = rule.most.state
@@ -160,7 +166,7 @@ def _plain_limit(rule: Rule) -> _PlainLimit | None:
 
 
 class KeptHistory(DictHistory):
-    """A history that keeps sums, totals and open debts."""
+    """A history that keeps sums, totals and open debts up to date."""
 
     def __init__(self, policy: KeptPolicy, core: Core, given: Mapping[str, State]) -> None:
         super().__init__(core, given)
@@ -170,12 +176,12 @@ class KeptHistory(DictHistory):
         self._counts = policy.totals
         self._policy = policy
         self._feeds: dict[int, tuple[Plain, Feed]] = {}
-        self._feeds_of: dict[str, list[Feed]] = {}  # by the tools whose calls they have
+        self._feeds_of: dict[str, list[Feed]] = {}  # by the tool of their calls
         self._drawing: tuple[Call | None, dict[int, Draw | None]] = (None, {})
         self.next_look = forgetting.next_look(0)
 
     def forget(self, now_ms: int) -> None:
-        """Forget the calls that no later decision needs; the others get new places."""
+        """Remove the calls that no later decision needs, and renumber the other calls."""
         debts = {number: found.open.values() for number, found in self.owed.items()}
         needed = self._policy.forgetting.needed(self.calls, now_ms, debts)
         self.next_look = forgetting.next_look(len(needed))
@@ -196,20 +202,20 @@ class KeptHistory(DictHistory):
             kept.clear()
 
     def drawn(self, call: Call) -> dict[int, Draw | None]:
-        """The draws that were made for a call that is being decided."""
+        """Return the cache of draws for the call being decided."""
         if self._drawing[0] is not call:
             self._drawing = (call, {})
         return self._drawing[1]
 
     def plain(self, source: Source, tools: Tools) -> Plain:
-        """A plain source, prepared."""
+        """Return the prepared form of a plain source, made once for each source."""
         found = self._policy.plain.get(id(source))
         if found is None:
             found = self._policy.plain[id(source)] = Plain(source, tools, self._policy.learned)
         return found
 
     def feed(self, plain: Plain) -> Feed:
-        """The candidates of a plain source."""
+        """Return the feed of a plain source, made at its first use."""
         found = self._feeds.get(id(plain))
         if found is None:
             found = self._feeds[id(plain)] = plain, Feed(plain, self)
@@ -262,20 +268,21 @@ class KeptHistory(DictHistory):
 
 
 class _Sum:
-    """The sums of the draws of a limit, by their keys.
+    """The sums of the draws of a limit, by key.
 
     Attributes:
-        drawn: the draws of calls that may still fail, by the places of the calls.
+        drawn: the draws of calls that may still fail, by the index of the call.
     """
 
     def __init__(self, within: int | None) -> None:
         self._within = within
         self._sums: dict[tuple[State, ...] | None, Any] = {}
-        self._draws: dict[tuple[State, ...] | None, deque[list[Any]]] = {}  # in the window
+        # the draws in the window
+        self._draws: dict[tuple[State, ...] | None, deque[list[Any]]] = {}
         self.drawn: dict[int, tuple[tuple[State, ...] | None, list[Any]]] = {}
 
     def add(self, draw: Draw) -> None:
-        """A call was decided."""
+        """Add the draw of a decided call."""
         item = [draw.call.at_ms, draw.amount]
         self._sums[draw.key] = self._sums.get(draw.key, 0) + draw.amount
         if self._within is not None:
@@ -283,7 +290,7 @@ class _Sum:
         self.drawn[draw.call.at] = draw.key, item
 
     def record(self, call: Call) -> None:
-        """An outcome of a call is known."""
+        """Update the sums after an outcome became known."""
         if call.outcome == DONE:
             del self.drawn[call.at]
         elif call.outcome in _NO_EFFECT:
@@ -293,18 +300,21 @@ class _Sum:
                 item[1] = 0
 
     def forget(self, now_ms: int) -> None:
-        """Forget the keys that have no draws in the window."""
+        """Remove the keys without draws in the window."""
         for key in list(self._draws):
             self._sum(key, now_ms)
             if not self._draws[key]:
                 del self._draws[key], self._sums[key]
 
     def move(self, places: Mapping[int, int]) -> None:
-        """The calls that are left have new places."""
+        """Apply the new indices of the remaining calls."""
         self.drawn = {places[at]: draw for at, draw in self.drawn.items()}
 
     def of(self, key: tuple[State, ...] | None, now_ms: int) -> Any:
-        """The sum of the draws with a key or an unknown key; of an unknown key the greatest."""
+        """Return the sum of the draws with this key or an unknown key.
+
+        If `key` is None, the result uses the key with the greatest sum.
+        """
         unknown = self._sum(None, now_ms)
         if key is not None:
             return unknown + self._sum(key, now_ms)
@@ -322,24 +332,24 @@ class _Sum:
 
 
 class _Totals:
-    """The totals of a session: the greatest amounts of its calls."""
+    """The totals of a session: sums of the greatest amounts of its calls."""
 
     def __init__(self, policy: KeptPolicy) -> None:
         self._ends = policy.ends
         self._sums: dict[str, Any] = {policy.rules[number].what: 0 for number in policy.totals}
-        self._open: dict[int, Ends] = {}  # of calls whose outcome may still change
+        self._open: dict[int, Ends] = {}  # calls whose outcome may still change
 
     def of(self, what: str) -> Any:
-        """The total of the earlier calls."""
+        """Return the total of the earlier calls."""
         return self._sums[what]
 
     def add(self, call: Call) -> None:
-        """A call was decided."""
+        """Add a decided call."""
         ends = self._open[call.at] = self._ends(call)
         self._change(ends, 1)
 
     def record(self, call: Call) -> None:
-        """An outcome of a call is known."""
+        """Update the totals after an outcome became known."""
         if call.outcome not in (DONE, *_NO_EFFECT):
             return
         before = self._open.pop(call.at)
@@ -349,7 +359,7 @@ class _Totals:
             self._change(after or {}, 1)
 
     def move(self, places: Mapping[int, int]) -> None:
-        """The calls that are left have new places."""
+        """Apply the new indices of the remaining calls."""
         self._open = {places[at]: ends for at, ends in self._open.items()}
 
     def _change(self, ends: Ends, sign: int) -> None:
@@ -361,26 +371,26 @@ class _Debts:
     """The open debts of an `owe`.
 
     Attributes:
-        open: the first calls by their places, in order.
+        open: the first call of each open debt, by its index, in order.
     """
 
     def __init__(self, policy: KeptPolicy, rule: Rule) -> None:
         self._policy, self._rule = policy, rule
         self._names = tuple([key.name for key in rule.keys])
         self.open: dict[int, Call] = {}
-        # The open debts whose keys are known, by the arguments that a paying call must have.
+        # Open debts with known keys, by the arguments that a paying call must have.
         self._keyed: dict[tuple[State, ...], dict[int, Call]] = {}
         self._loose: dict[int, Call] = {}
         self._key: dict[int, tuple[State, ...] | None] = {}
 
     def add(self, history: KeptHistory, call: Call) -> None:
-        """A call was decided."""
+        """Open a debt for a decided call, if it is a call of the first set."""
         if self._rule.tools is not None and call.tool in self._rule.tools:
             self.open[call.at] = call
             self._look(history, call)
 
     def record(self, history: KeptHistory, call: Call, *, learned: bool) -> None:
-        """An outcome of a call is known; `learned`: an attribute, too."""
+        """Update the debts after an outcome, and maybe an attribute (`learned`), became known."""
         if learned:
             for other in list(self.open.values()):
                 self._look_again(history, other)
@@ -390,7 +400,7 @@ class _Debts:
             self._pay(history, call)
 
     def move(self, places: Mapping[int, int]) -> None:
-        """The calls that are left have new places."""
+        """Apply the new indices of the remaining calls."""
         for calls in (self.open, self._loose, *self._keyed.values()):
             moved = {places[at]: call for at, call in calls.items()}
             calls.clear()
@@ -398,20 +408,20 @@ class _Debts:
         self._key = {places[at]: key for at, key in self._key.items()}
 
     def _look(self, history: KeptHistory, call: Call) -> None:
-        """Keep the debt of a first call by its keys, unless the filter is false."""
+        """Store the debt of a first call by its keys, or drop it if the filter is false."""
         evaluation = self._policy.evaluation(history, call, call.at_ms)
         if evaluation.all_of(self._rule.where) is False:
             del self.open[call.at]
             return
         states = [evaluation.term(key.term) for key in self._rule.keys]
-        # An absent argument equals null, too.
+        # null is not exact here: an absent argument equals it
         exact = [is_exact(state) and state[0] != "z" for state in states]
         key = tuple(states) if states and all(exact) else None
         self._key[call.at] = key
         self._of_key(key)[call.at] = call
 
     def _look_again(self, history: KeptHistory, call: Call) -> None:
-        """More is known of a first call, or of an attribute."""
+        """Check a debt again after its first call or an attribute became known."""
         self._forget_key(call)
         if call.outcome in _NO_EFFECT:
             del self.open[call.at]
@@ -454,7 +464,7 @@ class _Debts:
 
 
 def forgetting_of(core: Core, rules: Sequence[Rule]) -> Forgetting:
-    """Return the object that finds the calls which the statements of a core need."""
+    """Return the object that finds the calls which the statements of a core still need."""
     fields = {
         tool.name: frozenset([one.name for one in (*tool.arguments, *tool.answers)])
         for tool in core.tools
@@ -463,7 +473,7 @@ def forgetting_of(core: Core, rules: Sequence[Rule]) -> Forgetting:
 
 
 def kept_policy_of(core: Core) -> KeptPolicy:
-    """The kept policy of a core, made once for each core.
+    """Return the kept policy of a core.  It is computed once for each core.
 
     Raises:
         Fault: a statement or a `let` is wrong.

@@ -1,12 +1,12 @@
-"""Sources whose members are kept while a session goes on.
+"""Sources whose members are kept up to date during a session.
 
-A *plain* source has calls, and its filters and marks use no sources.  Its conditions are of three
-kinds: keys; *closed* conditions, which depend on the element alone; and *open* conditions.  A
-:class:`Feed` keeps the calls for which the closed conditions are not false, by their keys, and how
-many calls and how much of a sum they are.
+A *plain* source has calls, and its filters and marks use no sources.  Its conditions are keys,
+*closed* conditions (which depend only on the element), or *open* conditions.  A :class:`Feed`
+groups calls by their keys.  It keeps the calls whose closed conditions are not false, their number,
+and sums over them.
 
-:class:`KeptEvaluation` reads feeds.  Where more candidates than the bound may be in a source, or an
-argument of a key is absent, it evaluates as the definition does.
+:class:`KeptEvaluation` reads feeds.  It evaluates like the definition if a source may have more
+candidates than the bound, or if an argument of a key is absent.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Plain:
     """A plain source, prepared.
 
     Attributes:
-        keys: sorted by name, each with the name of an argument of the call being decided if its
-            term is one.
-        closed, rest: its conditions but the keys.
-        is_counted: whether its members follow from the keys and the closed conditions.
+        keys: the keys, sorted by name.  Each has the name of an argument of the call being decided
+            if its term is this argument, else ''.
+        closed, rest: the closed and the open conditions, without the keys.
+        is_counted: whether the keys and closed conditions alone determine its members.
     """
 
     def __init__(self, source: Source, tools: forms.Tools, learned: frozenset[str]) -> None:
@@ -72,7 +72,7 @@ class Plain:
 
 
 def is_closed(form: Any, level: int, learned: frozenset[str]) -> bool:
-    """Whether a condition or a term depends on the element of a level alone."""
+    """Return whether a condition or a term depends only on the element of a level."""
     for part in walk(form):
         if isinstance(part, Source | forms.Now):
             return False
@@ -84,13 +84,16 @@ def is_closed(form: Any, level: int, learned: frozenset[str]) -> bool:
 
 
 def _argument(term: Term) -> str:
-    """The name of the argument of the call being decided that a term is; empty: it is none."""
+    """Return the argument of the call being decided that a term is, or ''."""
     is_own = isinstance(term, forms.Get) and term.of == forms.Element(0)
     return term.name if is_own and isinstance(term, forms.Get) else ""
 
 
 class _Kept:
-    """A call that may be a member; `truth`: of the closed conditions; False: it is none."""
+    """A call that may be a member, and the truth of its closed conditions.
+
+    False: it is no member.
+    """
 
     __slots__ = ("call", "truth")
 
@@ -102,8 +105,8 @@ class _Sum:
     """The sum of a term over the members of a bucket.
 
     Attributes:
-        low, high: of the members whose value is known.
-        unknown: how many members have no known value.
+        low, high: the ends of the sum over the members with a known value.
+        unknown: the number of members without a known value.
     """
 
     __slots__ = ("high", "low", "unknown")
@@ -118,9 +121,11 @@ class _Bucket:
     """The candidates of a source with one key.
 
     Attributes:
-        candidates: how many calls have the key.
-        kept: those that may be members, in order; dead: how many of them are none.
-        sure, maybe: how many calls are members, without those whose error was read.
+        candidates: the number of calls with this key.
+        kept: the calls that may be members, in order.
+        dead: the number of calls in `kept` that are no members any more.
+        sure, maybe: the number of sure and of possible members, without calls whose error was read.
+        sums: sums over the members, by the id of the term.
     """
 
     __slots__ = ("candidates", "dead", "kept", "maybe", "sums", "sure")
@@ -135,15 +140,17 @@ class Feed:
     """The candidates of a plain source in one history.
 
     Attributes:
-        is_plain: whether each argument of a key has a value.
+        is_plain: whether no argument of a key is absent or unknown.
+        buckets: the candidates, by the states of the key's arguments.
     """
 
     def __init__(self, plain: Plain, history: KeptHistory) -> None:
         self._plain, self._history = plain, history
         self.is_plain = True
         self.buckets: dict[tuple[State, ...], _Bucket] = {}
-        self._terms: dict[int, tuple[Term, bool]] = {}  # that are summed; whether over rows
-        self._open: dict[int, tuple[_Bucket, _Kept]] = {}  # calls that may still change
+        # the summed terms; True: the term is summed over rows
+        self._terms: dict[int, tuple[Term, bool]] = {}
+        self._open: dict[int, tuple[_Bucket, _Kept]] = {}  # calls whose outcome may still change
         for call in history.calls:
             if call.tool in plain.tools:
                 self.add(call)
@@ -151,7 +158,7 @@ class Feed:
                     del self._open[call.at]
 
     def add(self, call: Call) -> None:
-        """A call was decided."""
+        """Add a decided call."""
         arguments = call.arguments
         key = tuple([arguments[name] for name in self._plain.names])
         bucket = self.buckets.get(key)
@@ -167,13 +174,13 @@ class Feed:
             self._count(bucket, kept, 1)
 
     def record(self, call: Call) -> None:
-        """An outcome of a call becomes known; the call is as it was before."""
+        """Remove a call from the numbers; the caller then changes its outcome."""
         bucket, kept = self._open[call.at]
         if kept.truth is not False:
             self._count(bucket, kept, -1)
 
     def recorded(self, call: Call) -> None:
-        """An outcome of a call is known."""
+        """Count a call again, after its outcome changed."""
         bucket, kept = self._open[call.at]
         if call.outcome in (DONE, FAILED, ANSWERED):
             del self._open[call.at]
@@ -191,10 +198,10 @@ class Feed:
                 bucket.dead = 0
 
     def sum_of(self, bucket: _Bucket, term: Term, *, rows: bool) -> _Sum:
-        """The sum of a closed term.
+        """Return the sum of a closed term over the members of a bucket.
 
         Args:
-            rows: whether an absent value adds nothing.
+            rows: whether an absent value adds nothing (otherwise it makes the sum unknown).
         """
         if id(term) not in self._terms:
             self._terms[id(term)] = term, rows
@@ -246,18 +253,18 @@ class Feed:
 
 
 class KeptEvaluation(Evaluation):
-    """Conditions in a history; the latest members of a source are looked at first."""
+    """An evaluation that reads feeds, and tests the latest members of a source first."""
 
     history: KeptHistory
 
     def plain(self, source: Source) -> Plain | None:
-        """The source, prepared; None: it is not plain."""
+        """Return the prepared form of a source; None: it is not plain."""
         if source.height or not isinstance(source.base, forms.Calls):
             return None
         return self.history.plain(source, source.base.tools)
 
     def truth(self, condition: Condition, negative: bool = False) -> Truth:
-        """See :class:`Evaluation`; nothing in a plain source depends on last elements."""
+        """See :class:`Evaluation`.  A plain source needs no combinations of last elements."""
         if type(condition) is forms.Some:
             plain = self.plain(condition.of)
             if plain is not None:
@@ -295,7 +302,10 @@ class KeptEvaluation(Evaluation):
         raise Pick(source, candidates)
 
     def _counted(self, source: Source) -> tuple[Feed, _Bucket] | None:
-        """The bucket whose numbers are those of a source; None: they are not kept."""
+        """Return the feed and bucket that count the members of a source.
+
+        None: evaluate it instead.
+        """
         plain = self.plain(source)
         if plain is None or not plain.is_counted:
             return None
@@ -306,7 +316,7 @@ class KeptEvaluation(Evaluation):
         return feed, bucket
 
     def _summed(self, total: forms.Sum) -> _Sum | None:
-        """The sum of a closed term over a source, or over a field of it; None: it is not kept."""
+        """Return the sum of a closed term over a source or its rows; None: evaluate it instead."""
         source, term, rows = total.of, total.term, False
         base = source.base
         if isinstance(base, forms.Rows) and base.most is None:
@@ -321,7 +331,7 @@ class KeptEvaluation(Evaluation):
         return found[0].sum_of(found[1], term, rows=rows)
 
     def _states(self, plain: Plain) -> list[State]:
-        """The states of the keys of a source."""
+        """Return the states of the keys of a source."""
         states = []
         this = self.elements.get(0)
         for key, name in plain.keys:
@@ -330,7 +340,7 @@ class KeptEvaluation(Evaluation):
         return states
 
     def _bucket(self, feed: Feed, states: Sequence[State]) -> _Bucket | None:
-        """The bucket of the keys; None: other buckets may have candidates, too."""
+        """Return the bucket of these keys; None: other buckets may have candidates, too."""
         if not feed.is_plain:
             return None
         for state in states:
@@ -341,7 +351,7 @@ class KeptEvaluation(Evaluation):
     def _latest_first(
         self, plain: Plain, answered: bool, negative: bool
     ) -> Iterator[tuple[Call, bool]]:
-        """The members of a source from the last one on, and whether each is surely in it."""
+        """Yield the members of a source, the last first, and whether each is surely in it."""
         must, may = -1, -1
         for mark in plain.marks:
             for call, sure in self._latest_first(mark, False, negative):
@@ -378,7 +388,7 @@ class KeptEvaluation(Evaluation):
             yield call, sure
 
     def _candidates(self, plain: Plain, states: Sequence[State], after: int | None) -> list[_Kept]:
-        """The candidates of a source as the definition looks them up."""
+        """Return the candidates of a source by the lookup of the definition."""
         pairs = zip(plain.keys, states, strict=True)
         keys = [(key.name, state, key.same) for (key, _), state in pairs if is_exact(state)]
         found = self.history.candidates(plain.tools, keys, after)

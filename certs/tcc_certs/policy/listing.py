@@ -1,7 +1,6 @@
-"""The statements of an artifact as commands list them: each once, by the author's text.
+"""The statements of an artifact as commands list them, each by its author's text.
 
-Text: docs/spec/artifact.md, section 9.  Cost: that of the places of the
-statements (:mod:`tcc_certs.policy.places`).
+Text: docs/spec/artifact.md, section 9.  Cost: the cost of :mod:`tcc_certs.policy.places`.
 """
 
 from __future__ import annotations
@@ -21,14 +20,15 @@ _WIDEST = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedStatement:
-    """A statement of a core, as listings show it.
+    """A statement of a core for listings.
 
     Attributes:
         text: canonical text, without `because`.
         because: the author's sentence, or None.
         place: ``automaton``, ``gate`` or ``both``.
-        holds: for ``both``, the text with ``_`` in place of each part that plans leave open.
-        relaxed: whether this artifact leaves to a run what its automaton could hold.
+        holds: for ``both``, the text with ``_`` for each part that plans leave open.
+        relaxed: whether the artifact leaves the statement to a run, although an automaton could
+            enforce it.
     """
 
     text: str
@@ -45,7 +45,7 @@ def listed_statements(
 
     Args:
         relaxed: the numbers of the statements that the artifact relaxed.
-        cyclic: whether its automaton has cycles.  Then it leaves some statements to the gate.
+        cyclic: whether its automaton has cycles; then it leaves some statements to the gate.
     """
     left = left_out(core) if cyclic else ()
     return tuple(

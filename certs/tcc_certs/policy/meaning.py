@@ -1,13 +1,13 @@
-"""The definition: what conditions and statements mean in a history of calls.
+"""The definition: what conditions and statements mean for a history of calls.
 
-A condition is true, false or *unsure* (None).  A statement lets a call through only if it surely
-holds, so an unknown value never lets a call through; and when an unknown outcome becomes known, a
-call that was allowed stays allowed.  docs/spec/core.md, section "Meaning", has the same rules in
-words; the tests compare this module with a quantification over all possible worlds.
+A condition is true, false or *unsure* (`True`, `False`, `None`).  A statement allows a call only if
+its condition is surely true.  So an unknown value never allows a call, and a call that was allowed
+stays allowed when an unknown outcome becomes known.  Normative text: docs/spec/core.md, section
+"Meaning".  Tests compare this module with an enumeration of all possible worlds.
 
-A *member* of a source is a call, a row or an element of a list.  It is surely in the source or
-maybe.  Work is bounded by what is decided: a source looks at its latest candidates, `BOUNDS` of
-them by the levels of sources in its filter, and older ones are maybe in it.
+A *member* of a source is a call, a row or an element of a list.  It is in the source *surely* or
+*maybe*.  Work is bounded: an evaluation tests only the latest candidates of a source.  `BOUNDS`
+gives their number, by the levels of sources in the filter.  Older candidates are maybe-members.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from tcc_certs.values.zones import DAY, Zone
 
 Truth: TypeAlias = "bool | None"
 
-MISSING: State = ("missing", None)  # a field of the last element of a source without elements
-BOUNDS = (1 << 20, 1 << 10, 1 << 7)  # candidates, by the levels of sources in the filter
-MAX_COMBINATIONS = 1 << 10  # of the elements that may be the last ones
-MAX_STEPS = 1 << 20  # characters times positions of a pattern
+MISSING: State = ("missing", None)  # the field of the last element of an empty source
+BOUNDS = (1 << 20, 1 << 10, 1 << 7)  # most candidates, by the height of the source
+MAX_COMBINATIONS = 1 << 10  # most combinations of candidates for last elements
+MAX_STEPS = 1 << 20  # most characters times positions when a pattern is matched
 NANO = 10**9  # costs are in nano-units
 NO_VALUE = frozenset({"none", "unknown", "missing"})
 TEXTS = frozenset({"s", "p", "u"})  # the kinds of values that are compared with patterns
 
 
 def negation(truth: Truth) -> Truth:
-    """Kleene's not."""
+    """Return the truth value of ``not`` in Kleene logic."""
     return None if truth is None else not truth
 
 
 def conjunction(truths: Iterable[Truth]) -> Truth:
-    """Kleene's and."""
+    """Return the truth value of ``and`` in Kleene logic; reading stops at the first false."""
     found: Truth = True
     for truth in truths:
         if truth is False:
@@ -54,13 +54,13 @@ def conjunction(truths: Iterable[Truth]) -> Truth:
 
 
 def disjunction(truths: Iterable[Truth]) -> Truth:
-    """Kleene's or."""
+    """Return the truth value of ``or`` in Kleene logic; reading stops at the first true."""
     return negation(conjunction(negation(truth) for truth in truths))
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An element that is no call: a value, and the call that it is a row of."""
+    """An element that is no call: a value, and the call that it comes from (None: from a list)."""
 
     value: State
     call: Call | None = None
@@ -73,10 +73,10 @@ class Member(NamedTuple):
     """An element of a source.
 
     Attributes:
-        sure: whether it is surely in the source, or only maybe.
-        many: how many unknown rows it may stand for, and then it is not sure; 0: it is one
-            element.
-        cut: whether it is older than the candidates that are looked at.
+        sure: True if the element is surely in the source, False if it is maybe in it.
+        many: 0 for one element.  Otherwise the member represents up to this many unknown rows, and
+            `sure` is False.
+        cut: True if the element is older than the candidates that the evaluation tests.
     """
 
     element: Element
@@ -86,14 +86,18 @@ class Member(NamedTuple):
 
 
 class Members(NamedTuple):
-    """The members of a source in order; `missing`: they are those of a list that is missing."""
+    """The members of a source, in order; `missing` is True if the source is missing."""
 
     items: list[Member]
     missing: bool = False
 
 
 class Pick(Exception):
-    """A term needs one of the elements that may be the last of a source."""
+    """Raised if a term needs the last element of a source, and none is chosen yet.
+
+    Attributes:
+        candidates: the elements that may be the last one; None: the source may be empty.
+    """
 
     def __init__(self, source: Source, candidates: list[Element | None]) -> None:
         super().__init__()
@@ -101,18 +105,18 @@ class Pick(Exception):
 
 
 class Evaluation:
-    """Conditions in a history, while a call is decided.
+    """The evaluation of conditions and terms for one decision.
 
     Args:
-        call: the call being decided; None where the session ends.
+        call: the call being decided; None at the end of the session.
         now_ms: the time of the decision, UTC milliseconds.
 
     Attributes:
         elements: the element of each level.
-        picks: the last elements that were picked for the comparison being evaluated.
-        bound: candidates of the sources inside a filter; 0: no filter is being evaluated.
-        cut: whether a source had more candidates, or a comparison more combinations, than are
-            looked at.
+        picks: by source, the last element that the current combination assumes.
+        bound: the most candidates of a source inside the current filter; 0 outside of filters.
+        cut: True once a source had more candidates than its bound, or a condition more combinations
+            than `MAX_COMBINATIONS`.
     """
 
     def __init__(self, history: History, call: Call | None, now_ms: int) -> None:
@@ -124,18 +128,19 @@ class Evaluation:
         self.cut = False
 
     def bind(self, level: int, element: Element) -> None:
-        """Let an element be the one of a level."""
+        """Set the element of a level."""
         self.elements[level] = element
 
     def wanted(self, keys: Iterable[forms.Key]) -> list[Wanted]:
-        """The keys whose values are known."""
+        """Return the keys of a source whose terms have an exact state, with these states."""
         states = [(key, self.term(key.term)) for key in keys]
         return [(key.name, state, key.same) for key, state in states if is_exact(state)]
 
     def key(self, term: Term) -> State:
-        """The state of a term of `per`: equal keys have equal states.
+        """Return the state of a `per` term; equal keys have equal states.
 
-        Of a term that may be computed it is the value, since a computed value has no digest.
+        A term that may be computed gives its value instead of a digest, because a computed value
+        has no digest.
         """
         state = self.term(term)
         return shown(state) if state[0] == "d" and forms.is_computed(term) else state
@@ -143,15 +148,15 @@ class Evaluation:
     # Conditions.
 
     def all_of(self, conditions: Sequence[Condition], negative: bool = False) -> Truth:
-        """Whether all conditions are true; `negative` as in :meth:`truth`."""
+        """Return whether all conditions are true; `negative` is that of :meth:`truth`."""
         return conjunction(self.truth(condition, negative) for condition in conditions)
 
     def truth(self, condition: Condition, negative: bool = False) -> Truth:
-        """Whether a condition is true.
+        """Return whether a condition is true: True, False, or None for unsure.
 
         Args:
-            negative: whether it is under an odd number of `not` and `no`: then a call whose error
-                was read is maybe in its sources.
+            negative: the polarity: True below an odd number of negations.  A call whose error the
+                agent read is then maybe in the sources of the condition.
         """
         match condition:
             case forms.Not(of):
@@ -166,7 +171,11 @@ class Evaluation:
         return self.atom(lambda: self._asked(condition, negative))
 
     def _asked(self, condition: Condition, negative: bool) -> Truth:
-        """Whether a condition is true with the last elements that were picked."""
+        """Return the truth of a condition for the last elements of `picks`.
+
+        Raises:
+            Pick: the condition needs another last element.
+        """
         match condition:
             case forms.Some(of):
                 return some(self.members(of, negative, negative))
@@ -195,7 +204,10 @@ class Evaluation:
         return compare(operator, one, self.term(other))
 
     def atom(self, ask: Callable[[], Truth]) -> Truth:
-        """The truth that all combinations of last elements agree on; unsure if they do not."""
+        """Return the truth that `ask` gives for every combination of last elements.
+
+        The result is None if two combinations differ, or if there are more than `MAX_COMBINATIONS`.
+        """
         kept = self.picks
         left: list[dict[Source, Element | None]] = [{}]
         found: set[Truth] = set()
@@ -217,7 +229,7 @@ class Evaluation:
         return found.pop() if len(found) == 1 else None
 
     def every(self, of: Source, conditions: Sequence[Condition], negative: bool) -> Truth:
-        """Whether the conditions are true for every element of a source."""
+        """Return whether the conditions are true for every member of a source."""
         members = self.members(of, not negative, not negative)
         if members.missing:
             return None
@@ -237,11 +249,11 @@ class Evaluation:
     # Sources.
 
     def members(self, source: Source, answered: bool, negative: bool) -> Members:
-        """The members of a source.
+        """Return the members of a source.
 
         Args:
-            answered: whether a call whose error was read is maybe in it.
-            negative: of its conditions, as in :meth:`truth`.
+            answered: whether a call whose error the agent read is maybe in the source.
+            negative: the polarity of the conditions of the source, as in :meth:`truth`.
         """
         marks = [self.members(mark, False, negative) for mark in source.marks]
         kept = self.bound
@@ -272,11 +284,11 @@ class Evaluation:
         return items
 
     def bound_of(self, source: Source) -> int:
-        """How many candidates of a source are looked at."""
+        """Return the number of candidates of a source that are tested."""
         return self.bound or BOUNDS[source.height]
 
     def _base(self, source: Source, answered: bool, negative: bool) -> tuple[Members, int]:
-        """The members of a base, and how many of the latest are looked at."""
+        """Return the members of a base, and the number of its latest members that are tested."""
         match source.base:
             case forms.Calls(tools):
                 return self._calls(source, tools, answered)
@@ -295,7 +307,7 @@ class Evaluation:
         raise TypeError(source.base)
 
     def _cut(self, size: int) -> int:
-        """How many of so many candidates are looked at."""
+        """Return how many of `size` candidates are tested, and note whether this leaves any out."""
         self.cut = self.cut or size > self.bound
         return min(size, self.bound)
 
@@ -315,7 +327,8 @@ class Evaluation:
 
     def _rows(self, level: int, of: Members, get: Term, most: int | None) -> tuple[Members, int]:
         items: list[Member] = []
-        sizes: list[int] = []  # of each member of `of`, how many rows it counts as, and has
+        # for each member of `of`: how many candidates its rows count as, and how many rows it has
+        sizes: list[int] = []
         rows: list[int] = []
         for member in of.items:
             self.elements[level] = member.element
@@ -339,7 +352,7 @@ class Evaluation:
         return Members(items, of.missing), self._latest(sizes, rows)
 
     def _latest(self, sizes: Sequence[int], rows: Sequence[int]) -> int:
-        """How many of the latest rows are looked at: whole lists, within the bound."""
+        """Return the number of the latest rows to test: only whole lists, within the bound."""
         looked = size = 0
         for at in range(len(sizes) - 1, -1, -1):
             size += sizes[at]
@@ -353,7 +366,8 @@ class Evaluation:
         if value[0] == "missing":
             return Members([], True), 0
         if value[0] == "unknown":
-            looked = self._cut(most) == most  # no element is looked at if some may be beyond
+            # if the list may be longer than the bound, no element is tested
+            looked = self._cut(most) == most
             return Members([Member(Row(UNKNOWN), False, most)]), int(looked)
         elements = value[1] if value[0] == "l" else ()
         return Members([Member(Row(one), True) for one in elements]), self._cut(len(elements))
@@ -369,10 +383,10 @@ class Evaluation:
         return Members([Member(row, True) for row in rows]), self._cut(len(rows))
 
     def _last(self, source: Source) -> Element | None:
-        """The last element that was picked for a source; None: it is missing.
+        """Return the last element that was chosen for a source; None: the source is empty.
 
         Raises:
-            Pick: none was picked yet.
+            Pick: no element was chosen yet.
         """
         if source in self.picks:
             return self.picks[source]
@@ -381,7 +395,7 @@ class Evaluation:
     # Terms.
 
     def term(self, term: Term) -> State:
-        """The state of a term: a value, NONE, UNKNOWN, MISSING, or ``("between", ..)``."""
+        """Return the state of a term: a value, NONE, UNKNOWN, MISSING, or ``("between", ..)``."""
         match term:
             case forms.Constant(state):
                 return state
@@ -413,7 +427,7 @@ class Evaluation:
         raise TypeError(term)
 
     def _holder(self, of: Term) -> Element | State:
-        """A call, a row or a state whose field is asked for."""
+        """Return the call, row or state that a field is read from."""
         match of:
             case forms.Element(level):
                 return self.elements[level]
@@ -435,7 +449,7 @@ class Evaluation:
         return state if state[0] in NO_VALUE else UNKNOWN
 
     def summed(self, of: Source, term: Term) -> State:
-        """The sum of a term over the elements of a source."""
+        """Return the sum of a term over the members of a source (docs/spec/core.md, 9.10)."""
         members = self.members(of, False, False)
         if members.missing:
             return MISSING
@@ -455,7 +469,10 @@ class Evaluation:
         return between("n", low, high)
 
     def _alone(self, term: Term) -> State:
-        """The state of a term of one element; UNKNOWN where last elements make several."""
+        """Return the state of a term for one element.
+
+        UNKNOWN if combinations of last elements differ.
+        """
         found: list[State] = []
 
         def ask() -> Truth:
@@ -466,7 +483,7 @@ class Evaluation:
         return found[0] if agreed and found.count(found[0]) == len(found) else UNKNOWN
 
     def least(self, term: Term) -> Any | None:
-        """The least value that a term may have; None: it has no lower end."""
+        """Return the least value that a term may have; None if it may have no lower end."""
         lows: list[Any] = []
 
         def ask() -> Truth:
@@ -488,14 +505,14 @@ class Evaluation:
 
 
 def some(members: Members) -> Truth:
-    """Whether a source has an element."""
+    """Return whether a source has an element."""
     if any(member.sure for member in members.items):
         return True
     return None if members.items or members.missing else False
 
 
 def among(value: State, members: Members) -> Truth:
-    """Whether a value equals a member."""
+    """Return whether a value equals a member."""
     if members.missing or value[0] in NO_VALUE:
         return None
     found: Truth = False
@@ -509,7 +526,7 @@ def among(value: State, members: Members) -> Truth:
 
 
 def last_ones(members: Members) -> list[Element | None]:
-    """The elements that may be the last one, from the end; None: there may be no element."""
+    """Return the candidates for the last element, from the end; None: the source may be empty."""
     found: list[Element | None] = []
     for element, sure, _, _ in reversed(members.items):
         found.append(element)
@@ -520,7 +537,7 @@ def last_ones(members: Members) -> list[Element | None]:
 
 
 def _after(items: list[Member], mark: Members) -> list[Member]:
-    """The members after the last call of a mark."""
+    """Return the members after the last call of a mark."""
     marks = [(call_of(one.element).at, one.sure) for one in mark.items]
     may = max((at for at, _ in marks), default=-1)
     must = max((at for at, sure in marks if sure), default=-1)
@@ -533,7 +550,7 @@ def _after(items: list[Member], mark: Members) -> list[Member]:
 
 
 def call_of(element: Element) -> Call:
-    """The call that an element is, or is a row of."""
+    """Return the call that an element is, or belongs to."""
     call = element if isinstance(element, Call) else element.call
     if call is None:
         raise TypeError("the elements of a list have no call")
@@ -541,7 +558,7 @@ def call_of(element: Element) -> Call:
 
 
 def value_of(element: Element) -> State:
-    """The state of an element."""
+    """Return the state of an element; ``("call", ..)`` for a call."""
     return ("call", element) if isinstance(element, Call) else element.value
 
 
@@ -549,17 +566,20 @@ def value_of(element: Element) -> State:
 
 
 def between(kind: str, low: Any, high: Any) -> State:
-    """The state of a number or time between two ends; None: there is no end on this side."""
+    """Return the state of a number or time between two ends; None: this end is open."""
     return (kind, low) if low is not None and low == high else ("between", (kind, low, high))
 
 
 def shown(state: State) -> State:
-    """The value of a state; of a value that is known by its digest alone UNKNOWN."""
+    """Return the value of a digested state, UNKNOWN if the value is not known.
+
+    Other states stay.
+    """
     return state if state[0] != "d" else UNKNOWN if state[1].value is None else state[1].value
 
 
 def ends_of(state: State) -> tuple[str, Any, Any] | None:
-    """Kind and ends of a number or time; None: it is neither."""
+    """Return the kind and both ends of a number or time; None for any other state."""
     state = shown(state)
     if state[0] in ("n", "t"):
         return state[0], state[1], state[1]
@@ -567,7 +587,7 @@ def ends_of(state: State) -> tuple[str, Any, Any] | None:
 
 
 def compare(operator: str, one: State, other: State) -> Truth:
-    """Whether ``=``, ``<``, ``<=``, ``>`` or ``>=`` holds between two states."""
+    """Return whether ``=``, ``<``, ``<=``, ``>`` or ``>=`` holds between two states."""
     if one[0] in NO_VALUE or other[0] in NO_VALUE:
         return None
     if operator == "=" and "between" not in (one[0], other[0]):
@@ -595,7 +615,7 @@ def _not_above(high: Any, low: Any) -> bool:
 
 
 def _equal(one: State, other: State) -> Truth:
-    """Whether two values are equal."""
+    """Return whether two values are equal."""
     if "*" in (one[0], other[0]):
         return _compare_rest(one, other)
     if "d" in (one[0], other[0]):
@@ -612,32 +632,36 @@ def _equal(one: State, other: State) -> Truth:
 
 
 def _equal_digest(one: State, other: State) -> Truth:
-    """Whether a value that is known by its digest equals another value."""
+    """Return whether a value that is known by its digest equals another value."""
     if one[0] == other[0]:
         return False
     digested, value = (one, other) if one[0] == "d" else (other, one)
     if value[0] == "none":
-        return False  # an absent member
+        return False  # the member is absent
     if digested[1].value is not None:
         return bool(digested[1].value == value)
     return False if value in digested[1].constants else None
 
 
 def is_exact(state: State) -> bool:
-    """Whether every value that surely differs from a state is another pair."""
+    """Return whether a state surely differs from every other state that is written differently.
+
+    Such a state can be looked up in an index.  A record is not exact: it is compared by its
+    members.
+    """
     if state[0] == "l":
         return all(map(is_exact, state[1]))
     return state[0] in ("none", "s", "n", "b", "t", "p", "u", "j", "z", "d")
 
 
 def _compare_rest(one: State, other: State) -> Truth:
-    """Whether a value that is none of the listed ones equals another: not a listed one."""
+    """Return False if one state is a listed value and the other is *other* (``*``), else None."""
     rest, value = (one, other) if one[0] == "*" else (other, one)
     return False if value in rest[1] else None
 
 
 def is_null(state: State) -> Truth:
-    """Whether a state is null; an absent field surely is."""
+    """Return whether a state is null; an absent field counts as null."""
     state = state if state[0] != "d" or state[1].value is None else state[1].value
     if state[0] in NO_VALUE:
         return True if state == NONE else None
@@ -645,7 +669,10 @@ def is_null(state: State) -> Truth:
 
 
 def same(one: State, other: State) -> Truth:
-    """Whether two states are equal: absent equals absent, and differs from every value."""
+    """Return whether two states are the same.
+
+    Absent equals absent, and differs from every value.
+    """
     if one[0] == "none" and other[0] == "none":
         return True
     if "none" in (one[0], other[0]):
@@ -655,7 +682,7 @@ def same(one: State, other: State) -> Truth:
 
 
 def matches(state: State, pattern: str) -> Truth:
-    """Whether a text, path or URL matches a pattern as a whole; unsure if it takes too long."""
+    """Return whether a whole text, path or URL matches a pattern; None beyond `MAX_STEPS`."""
     if state[0] == "d":
         marks: Mapping[object, Truth] = state[1].marks
         if pattern in marks:
@@ -669,7 +696,7 @@ def matches(state: State, pattern: str) -> Truth:
 
 
 def under(state: State, scope: State) -> Truth:
-    """Whether a path or URL is a directory or scope, or inside of it."""
+    """Return whether a path or URL is the directory or scope `scope`, or inside of it."""
     if state[0] == "d":
         marks: Mapping[object, Truth] = state[1].marks
         if scope in marks:
@@ -683,7 +710,7 @@ def under(state: State, scope: State) -> Truth:
 
 
 def host(state: State) -> State:
-    """The host of a URL."""
+    """Return the host of a URL as a text."""
     state = shown(state)
     if state[0] == "u":
         return "s", urls.host(state[1])
@@ -691,7 +718,7 @@ def host(state: State) -> State:
 
 
 def arithmetic(operator: str, one: State, other: State) -> State:
-    """The sum, difference, product, ``min`` or ``max`` of two states."""
+    """Return the sum, difference, product, ``min`` or ``max`` of two states."""
     ends, others = ends_of(one), ends_of(other)
     if ends is None or others is None:
         return UNKNOWN
@@ -715,7 +742,7 @@ def arithmetic(operator: str, one: State, other: State) -> State:
 
 
 def _lesser(one: Any, other: Any, is_low: bool) -> Any:
-    """The lesser of two ends; None is no end: below all where it is a low end."""
+    """Return the lesser of two ends.  None is an open end: below all numbers if it is a low end."""
     if one is None or other is None:
         return None if is_low else other if one is None else one
     return min(one, other)
@@ -728,7 +755,7 @@ def _greater(one: Any, other: Any, is_low: bool) -> Any:
 
 
 def count(members: Members, distinct: bool) -> State:
-    """The number of members, or of their distinct values."""
+    """Return the number of members, or of their distinct values, as a number or an interval."""
     if members.missing:
         return MISSING
     many = any(member.many for member in members.items)
@@ -748,7 +775,7 @@ def count(members: Members, distinct: bool) -> State:
 
 
 def extreme(members: Members, greatest: bool) -> State:
-    """The least or greatest value of the members; an unknown value may be any number."""
+    """Return the least or greatest value of the members; an unknown value may be any number."""
     sure, maybe = [], []
     unknown = unknown_sure = False
     kinds: set[str] = set()
@@ -767,15 +794,17 @@ def extreme(members: Members, greatest: bool) -> State:
     if len(kinds) != 1:
         return UNKNOWN
     pick = max if greatest else min
-    near = pick(sure) if sure else None  # the result is at least as extreme
+    near = pick(sure) if sure else None  # the result is at least as extreme as this value
     far = None if unknown else pick(maybe)
     return between(kinds.pop(), *((near, far) if greatest else (far, near)))
 
 
 def clock(function: str, state: State, zone: int | Zone) -> State:
-    """``hour``, ``weekday`` or ``day`` of a time in a zone: minutes ahead of UTC, or a record.
+    """Return ``hour``, ``weekday`` or ``day`` of a time in a zone.
 
-    A moment outside of the recorded time is unknown.
+    Args:
+        zone: minutes ahead of UTC, or the record of a named zone.  A moment outside of the recorded
+            time gives UNKNOWN.
     """
     state = shown(state)
     if state[0] != "t":
@@ -796,12 +825,12 @@ def clock(function: str, state: State, zone: int | Zone) -> State:
 
 
 class Refusal(NamedTuple):
-    """A statement does not let a call through.
+    """A statement that refuses a call.
 
     Attributes:
         statement: its number in the core.
-        code: R202 a `require`, `forbid` or `limit`; R203 a total; R207 a bound of work; R208 an
-            overdue obligation; R211 an `ask`.
+        code: R202 a `require`, `forbid` or `limit`.  R203 a total.  R207 the evaluation was cut.
+            R208 an overdue obligation.  R211 an `ask`.
     """
 
     statement: int
@@ -810,7 +839,7 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """An obligation that may be open: statement, first call, and when it is due."""
+    """An obligation that may be open: statement, first call, and the last time to pay it."""
 
     statement: int
     call: Call
@@ -821,10 +850,10 @@ class Policy:
     """The statements of a core, ready to decide calls.
 
     Args:
-        also: rules that are decided after those of the core.
+        also: rules to decide after the rules of the core.
 
     Attributes:
-        bare_texts: as :class:`Kinds` has them.
+        bare_texts: the ids of text nodes that a core must write as a bare name (:class:`Kinds`).
 
     Raises:
         Fault: a statement or a `let` is wrong.
@@ -838,8 +867,8 @@ class Policy:
         self.rules: tuple[Rule, ...] = (*rules, *also)
         self.bare_texts: frozenset[int] = frozenset(kinds.bare_texts)
         self._of_few: dict[str, list[int]] = {tool.name: [] for tool in core.tools}
-        self._of_many: dict[int, tuple[Tools, list[int]]] = {}  # by the ids of sets
-        self._of_tool: dict[str, list[int]] = {}  # of the tools that were called
+        self._of_many: dict[int, tuple[Tools, list[int]]] = {}  # by the id of the set of tools
+        self._of_tool: dict[str, list[int]] = {}  # cache of `_statements_of`
         for number, rule in enumerate(self.rules):
             if isinstance(rule.tools, frozenset):
                 for tool in rule.tools:
@@ -850,7 +879,7 @@ class Policy:
         self._amounts = _amounts(core) if self._totals else {}
 
     def _statements_of(self, tool: str) -> Sequence[int]:
-        """The numbers of the statements that restrict or count the calls of a tool, in order."""
+        """Return the numbers of the statements that restrict or count calls of a tool, in order."""
         found = self._of_tool.get(tool)
         if found is None:
             found = list(self._of_few[tool])
@@ -860,10 +889,10 @@ class Policy:
         return self._of_tool[tool]
 
     def refusals(self, history: History, call: Call, now_ms: int) -> list[Refusal]:
-        """The statements that do not let a call through, in the order of the core.
+        """Return the statements that refuse a call, in the order of the core.
 
-        An `ask` is among them, with R211; whether an approval lets the call through is decided
-        by :mod:`tcc_certs.session`.
+        Each `ask` that applies is among them, with R211.  :mod:`tcc_certs.session` decides whether
+        an approval allows the call.
         """
         found = []
         for number in sorted([*self._statements_of(call.tool), *self._totals]):
@@ -873,7 +902,7 @@ class Policy:
         return found
 
     def _refused(self, number: int, history: History, call: Call, now_ms: int) -> str:
-        """The code by which a statement refuses a call; empty: it lets it through."""
+        """Return the code by which a statement refuses a call, or ''."""
         rule = self.rules[number]
         if rule.kind == "total":
             total = self.total(number, history, call)
@@ -897,13 +926,19 @@ class Policy:
         return "R207" if evaluation.cut else "R202"
 
     def evaluation(self, history: History, call: Call | None, now_ms: int) -> Evaluation:
-        """Conditions and terms while a call is decided."""
+        """Return an evaluation for the decision of a call.
+
+        `call` None is the end of the session.
+        """
         return Evaluation(history, call, now_ms)
 
     # Limits.
 
     def draws(self, history: History, call: Call, now_ms: int) -> Mapping[int, Draw]:
-        """What a call counts, by the number of each limit that counts it."""
+        """Return the draws of a call, by the number of the limit.
+
+        Limits that do not count it are absent.
+        """
         found = {}
         for number in self._statements_of(call.tool):
             if self.rules[number].kind == "limit":
@@ -913,7 +948,7 @@ class Policy:
         return found
 
     def draw(self, number: int, history: History, call: Call, now_ms: int) -> Draw | None:
-        """What a call counts under a limit; None: its filter is false."""
+        """Return the draw of a call on a limit; None if the filter of the limit is false."""
         rule = self.rules[number]
         evaluation = self.evaluation(history, call, now_ms)
         if evaluation.all_of(rule.where) is False:
@@ -923,7 +958,7 @@ class Policy:
         return Draw(call, None if UNKNOWN in key else key, amount)
 
     def _over(self, number: int, history: History, call: Call, now_ms: int) -> str:
-        """The code by which a limit refuses a call."""
+        """Return the code by which a limit refuses a call, or ''."""
         draw = self.draw(number, history, call, now_ms)
         most = self.rules[number].most
         if draw is None or most is None:
@@ -934,7 +969,11 @@ class Policy:
         return "" if holds is True else "R207" if evaluation.cut else "R202"
 
     def counted(self, number: int, history: History, draw: Draw, now_ms: int) -> Any:
-        """The sum of the earlier draws that count for a draw."""
+        """Return the sum of the earlier draws that count together with a draw.
+
+        Draws of failed and answered calls do not count.  If the key of `draw` is unknown, the
+        result uses the key with the greatest sum.
+        """
         rule = self.rules[number]
         since = None if rule.within is None else now_ms - rule.within
         sums: dict[tuple[State, ...] | None, Any] = {draw.key: 0}
@@ -949,7 +988,7 @@ class Policy:
         return unknown + max(sums.values())
 
     def total(self, number: int, history: History, call: Call) -> Any:
-        """The total with a call that is being decided, which adds the least amount."""
+        """Return a total of the earlier calls and `call`, which adds its least amount."""
         what = self.rules[number].what
         earlier: Any = sum(
             [
@@ -961,21 +1000,21 @@ class Policy:
         return earlier + amount_of(call, what, self._amounts, min)
 
     def bound(self, number: int, history: History, call: Call, now_ms: int) -> Any | None:
-        """The bound of a limit for a call: what the limit surely allows; None: nothing."""
+        """Return the least value that a limit's bound may have for a call; None: no lower end."""
         most = self.rules[number].most
         return None if most is None else self.evaluation(history, call, now_ms).least(most)
 
     def forget(self, history: Any, now_ms: int) -> None:
-        """Let a history forget the calls that no later decision needs; here it forgets none.
+        """Remove the calls from a history that no later decision needs.  This class removes none.
 
         Args:
-            now_ms: no later decision is earlier.
+            now_ms: the caller makes no later decision before this time.
         """
 
     # Obligations and ends.
 
     def debts(self, history: History, now_ms: int) -> list[Debt]:
-        """The obligations that may be open, in the order of statements and calls."""
+        """Return the obligations that may be open, in the order of statements, then of calls."""
         return [
             debt
             for number, rule in enumerate(self.rules)
@@ -984,7 +1023,7 @@ class Policy:
         ]
 
     def debts_of(self, number: int, history: History, now_ms: int) -> list[Debt]:
-        """The obligations of a statement that may be open, in the order of calls."""
+        """Return the obligations of a statement that may be open, in the order of calls."""
         rule = self.rules[number]
         found = []
         for call in history.candidates(rule.tools or frozenset(), (), None):
@@ -1007,12 +1046,12 @@ class Policy:
         return False
 
     def is_overdue(self, number: int, history: History, now_ms: int) -> bool:
-        """Whether a debt of a statement is overdue."""
+        """Return whether a debt of a statement is overdue at `now_ms`."""
         due = [debt.due_ms for debt in self.debts_of(number, history, now_ms)]
         return any(one is not None and one < now_ms for one in due)
 
     def unmet(self, history: History, now_ms: int) -> list[int]:
-        """The numbers of the statements that keep the session from finishing, in order."""
+        """Return the numbers of the statements that keep the session from finishing, in order."""
         found = {debt.statement for debt in self.debts(history, now_ms)}
         for number, rule in enumerate(self.rules):
             if rule.tools is not None or rule.then is None:
@@ -1023,7 +1062,7 @@ class Policy:
 
 
 def policy_of(core: Core) -> Policy:
-    """Return the definition of a core, made once for each core.
+    """Return the policy of a core.  It is computed once for each core.
 
     Raises:
         Fault: a statement or a `let` is wrong.
@@ -1038,7 +1077,7 @@ def policy_of(core: Core) -> Policy:
 
 
 class AmountTable(NamedTuple):
-    """The listed fields of a tool, and the amounts of its calls for each choice of values."""
+    """The listed fields of a tool, and the amounts of its calls for each choice of their values."""
 
     names: tuple[str, ...]
     rows: list[tuple[tuple[State, ...], Mapping[str, Any]]]
@@ -1066,7 +1105,12 @@ def _amounts(core: Core) -> Mapping[str, AmountTable]:
 def amount_of(
     call: Call, what: str, amounts: Mapping[str, AmountTable], pick: Callable[..., Any]
 ) -> Any:
-    """The amount of a call under a total; `pick` chooses if its answers are not known."""
+    """Return the amount that a call adds to a total.
+
+    Args:
+        what: the total: ``depth``, ``price``, ``cost``, ``latency`` or ``epsilon``.
+        pick: `min` or `max`; it chooses among the calls of the core that fit the known fields.
+    """
     if what == "depth":
         return 1
     table = amounts[call.tool]
@@ -1076,6 +1120,6 @@ def amount_of(
 
 
 def _may_be(states: Sequence[State], values: Sequence[State]) -> bool:
-    """Whether listed fields may have these values."""
+    """Return whether listed fields with these states may have these values."""
     pairs = zip(states, values, strict=True)
     return all(one in (UNKNOWN, other) for one, other in pairs)

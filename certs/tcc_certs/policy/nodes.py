@@ -1,12 +1,12 @@
 """Nodes of statements, conditions, terms, collections and sets of calls.
 
-A core keeps what its author wrote, so each form of the language is one node.  Each node class
-declares its JSON tag, its members and its canonical text in one place.  Conditions, terms,
-collections and sets of calls share one grammar, so they share one family of nodes;
-:mod:`tcc_certs.policy.kinds` decides which of them may be where.
+A core keeps the form that its author wrote, so each form of the language has a node class.  A class
+declares its JSON tag, its members and its canonical text.  Conditions, terms, collections and sets
+of calls share one family of nodes.  :mod:`tcc_certs.policy.kinds` decides which node is allowed at
+which place.
 
 The JSON of a node is ``[tag, member, ..]``.  Normative text: docs/spec/core.md, section "Nodes".
-Nothing here recurses deeper than the reader's bound on nesting (`MAX_NESTED`).
+Functions recurse at most as deep as the reader allows nodes to nest (`MAX_NESTED`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tcc_certs.errors import escaped_json
 from tcc_certs.formats.codec import Json, encode
 from tcc_certs.values.fields import zone_of
 
-MAX_NESTED = 80  # nodes inside one another, as a core may have them
+MAX_NESTED = 80  # the deepest nesting of nodes in a core
 
-# How tightly a form binds, from the loosest: a looser form gets brackets inside a tighter one.
+# Levels of binding, from the loosest. A looser form gets brackets inside a tighter form.
 OR, NEGATED, COMPARED, MODIFIED, SUM, PRODUCT, UNION, SIGN, POSTFIX, ATOM = range(10)
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "~", "!~", "in", "not in", "under", "not under")
 CLOCKS = frozenset({"hour", "weekday", "day"})
-FUNCTIONS: Mapping[str, tuple[int, int]] = {  # the least and the most arguments of each
+FUNCTIONS: Mapping[str, tuple[int, int]] = {  # the least and the greatest number of arguments
     "last": (1, 1),
     "count": (1, 1),
     "distinct": (1, 1),
@@ -42,19 +42,19 @@ FUNCTIONS: Mapping[str, tuple[int, int]] = {  # the least and the most arguments
 }
 UNITS: Mapping[str, int] = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 TOTALS = ("depth", "price", "cost", "latency", "epsilon")
-SHORT_TOTAL = 15  # characters of a whole number that is a JSON number in a core
+SHORT_TOTAL = 15  # most characters of a whole number that a core writes as a JSON number
 
 _T = TypeVar("_T")
 
 
 class Name(str):
-    """A name in a text, which `written` puts in backticks where the grammar asks for them."""
+    """A name in a text; :func:`written` puts it in backticks where the grammar requires them."""
 
     __slots__ = ()
 
 
 class Place(str):
-    """An empty text before a place of the grammar: `words` are keywords if they come next."""
+    """An empty piece of text; the words of `words` are keywords if they come directly after it."""
 
     __slots__ = ("words",)
 
@@ -80,9 +80,9 @@ Pieces: TypeAlias = "list[Piece]"
 class Node:
     """A part of a statement.
 
-    A subclass declares its JSON tag, and a shape with one letter for each member: ``s`` a text,
-    ``b`` a flag, ``n`` a node; the last member may be ``S`` texts, ``N`` nodes (one or more) or
-    ``M`` nodes (any number).
+    A subclass declares its JSON tag, and a shape with a letter for each member: ``s`` a text, ``b``
+    a flag, ``n`` a node.  The last member may be ``S`` texts, ``N`` nodes (at least one) or ``M``
+    nodes (any number).
     """
 
     TAG: ClassVar[str] = ""
@@ -90,7 +90,7 @@ class Node:
     LEVEL: ClassVar[int] = ATOM
 
     def pieces(self, out: Pieces) -> None:
-        """Append the canonical text, piece by piece."""
+        """Append the canonical text in pieces."""
         raise NotImplementedError
 
 
@@ -101,7 +101,7 @@ class Node:
 class Word(Node):
     """A bare name: a parameter, a `let`, a field, a tool or a listed value.
 
-    :mod:`tcc_certs.policy.kinds` decides which of them, by the place of the word.
+    :mod:`tcc_certs.policy.kinds` resolves it by its place.
     """
 
     name: str
@@ -123,7 +123,7 @@ class This(Node):
 
 @dataclass(frozen=True, slots=True)
 class It(Node):
-    """The element that the innermost filter speaks of."""
+    """The element that the innermost filter tests."""
 
     TAG = "it"
 
@@ -154,7 +154,7 @@ class Session(Node):
 
 @dataclass(frozen=True, slots=True)
 class AnyTool(Node):
-    """All calls."""
+    """The calls of all tools."""
 
     TAG = "any"
 
@@ -175,7 +175,7 @@ class Text(Node):
 
 @dataclass(frozen=True, slots=True)
 class Number(Node):
-    """A constant number, a canonical decimal."""
+    """A constant number, as a canonical decimal."""
 
     value: str
     TAG, SHAPE = "n", "s"
@@ -226,7 +226,7 @@ class Duration(Node):
 
 @dataclass(frozen=True, slots=True)
 class Get(Node):
-    """A field of a call, a record, an element or each element of a collection."""
+    """A field of a call, of a record, of an element, or of each element of a collection."""
 
     of: Node
     name: str
@@ -239,7 +239,7 @@ class Get(Node):
 
 @dataclass(frozen=True, slots=True)
 class Where(Node):
-    """The elements of a collection for which every condition holds, or a `let` with arguments."""
+    """The elements of a collection for which all conditions are true, or a `let` with arguments."""
 
     of: Node
     conditions: tuple[Node, ...]
@@ -252,7 +252,7 @@ class Where(Node):
 
 @dataclass(frozen=True, slots=True)
 class Same(Node):
-    """Fields of the element that equal the fields of these names of the call being decided."""
+    """The condition that fields of the element equal these fields of the call being decided."""
 
     names: tuple[str, ...]
     TAG, SHAPE = "same", "S"
@@ -283,7 +283,7 @@ class Apply(Node):
 
 @dataclass(frozen=True, slots=True)
 class Within(Node):
-    """The calls of a collection that were decided at most so long ago."""
+    """The calls of a collection that were decided at most this duration ago."""
 
     of: Node
     amount: str
@@ -311,7 +311,7 @@ class Since(Node):
 
 @dataclass(frozen=True, slots=True)
 class Unused(Node):
-    """The calls after the last restricted call with the same key."""
+    """The calls of a collection after the last restricted call with the same key."""
 
     of: Node
     TAG, SHAPE, LEVEL = "unused", "n", NEGATED
@@ -322,7 +322,7 @@ class Unused(Node):
 
 @dataclass(frozen=True, slots=True)
 class No(Node):
-    """A collection has no element."""
+    """The condition that a collection has no element."""
 
     of: Node
     TAG, SHAPE, LEVEL = "no", "n", NEGATED
@@ -333,7 +333,7 @@ class No(Node):
 
 @dataclass(frozen=True, slots=True)
 class Every(Node):
-    """The filter of a collection holds for each of its elements."""
+    """The condition that the last filter of a collection is true for each element."""
 
     of: Node
     TAG, SHAPE, LEVEL = "every", "n", NEGATED
@@ -344,7 +344,7 @@ class Every(Node):
 
 @dataclass(frozen=True, slots=True)
 class Not(Node):
-    """A condition is not true."""
+    """The negation of a condition."""
 
     of: Node
     TAG, SHAPE, LEVEL = "not", "n", NEGATED
@@ -356,7 +356,7 @@ class Not(Node):
 
 @dataclass(frozen=True, slots=True)
 class And(Node):
-    """All conditions are true."""
+    """The conjunction of conditions."""
 
     parts: tuple[Node, ...]
     TAG, SHAPE, LEVEL = "and", "N", OR
@@ -367,7 +367,7 @@ class And(Node):
 
 @dataclass(frozen=True, slots=True)
 class Or(Node):
-    """One condition is true."""
+    """The disjunction of conditions."""
 
     parts: tuple[Node, ...]
     TAG, SHAPE, LEVEL = "or", "N", OR
@@ -378,7 +378,7 @@ class Or(Node):
 
 @dataclass(frozen=True, slots=True)
 class Compare(Node):
-    """A comparison; `operator` is one of `COMPARISONS`."""
+    """A comparison with an operator of `COMPARISONS`."""
 
     operator: str
     left: Node
@@ -393,7 +393,10 @@ class Compare(Node):
 
 @dataclass(frozen=True, slots=True)
 class Between(Node):
-    """A term is in a range, both ends included; `operator` is ``in`` or ``not in``."""
+    """The condition that a term is in a range, ends included.
+
+    `operator` is ``in`` or ``not in``.
+    """
 
     operator: str
     of: Node
@@ -411,7 +414,7 @@ class Between(Node):
 
 @dataclass(frozen=True, slots=True)
 class Union(Node):
-    """Several sets of calls as one, or several values of which one is compared."""
+    """The union of several sets of calls, or several values to compare with."""
 
     parts: tuple[Node, ...]
     TAG, SHAPE, LEVEL = "|", "N", UNION
@@ -470,7 +473,7 @@ class Negative(Node):
 
 @dataclass(frozen=True, slots=True)
 class Arm(Node):
-    """An arm of a `match`: its term, for these values."""
+    """An arm of a `match`: the term for these values."""
 
     term: Node
     values: tuple[Node, ...]
@@ -485,7 +488,7 @@ class Arm(Node):
 
 @dataclass(frozen=True, slots=True)
 class Else(Node):
-    """The arm of a `match` for every other value."""
+    """The arm of a `match` for all other values."""
 
     term: Node
     TAG, SHAPE = "else", "n"
@@ -497,7 +500,7 @@ class Else(Node):
 
 @dataclass(frozen=True, slots=True)
 class Match(Node):
-    """The term of the arm that has the value of a term."""
+    """The term of the first arm that lists the value of `of`."""
 
     of: Node
     arms: tuple[Node, ...]
@@ -532,7 +535,7 @@ _PARTS: Mapping[type[Node], Callable[[Any], tuple[Node, ...]]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A `let`: a name, its parameters, and what it stands for."""
+    """A `let`: a name, its parameters and its body."""
 
     name: str
     parameters: tuple[str, ...] = ()
@@ -541,7 +544,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Require:
-    """``before ON(WHERE) require THEN``; `on` None is ``finally``."""
+    """``before ON(WHERE) require THEN``; if `on` is None: ``finally require THEN``."""
 
     on: Node | None
     where: tuple[Node, ...] = ()
@@ -585,7 +588,10 @@ class Owe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """``limit count(OF(WHERE) within D) per PER <= MOST``, or of the sum of a field."""
+    """``limit count(OF(WHERE) within D) per PER <= MOST``.
+
+    With `field`: ``limit sum(..FIELD) ..``.
+    """
 
     of: Node
     where: tuple[Node, ...] = ()
@@ -599,7 +605,10 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """``limit WHAT <= MOST``; `most` is a canonical decimal: calls, cents, milliseconds, cost."""
+    """``limit WHAT <= MOST``.
+
+    `most` is a canonical decimal in calls, cents, milliseconds or cost.
+    """
 
     what: str
     most: str
@@ -613,7 +622,7 @@ Statement: TypeAlias = "Require | Ask | Forbid | Owe | Limit | Total"
 
 
 def json_of(node: Node) -> Json:
-    """The JSON of a node: ``[tag, member, ..]``."""
+    """Return the JSON of a node: ``[tag, member, ..]``."""
     found: list[Json] = [node.TAG]
     for letter, value in zip(node.SHAPE, values_of(node), strict=True):
         if letter == "n":
@@ -628,7 +637,7 @@ def json_of(node: Node) -> Json:
 
 
 def statement_json(statement: Statement) -> dict[str, Json]:
-    """The JSON object of a statement, as docs/spec/core.md lists its members."""
+    """Return the JSON object of a statement; docs/spec/core.md lists its members."""
     found: dict[str, Json]
     match statement:
         case Require():
@@ -661,7 +670,7 @@ def statement_json(statement: Statement) -> dict[str, Json]:
 
 
 def definition_json(let: Definition) -> dict[str, Json]:
-    """The JSON object of a `let`."""
+    """Return the JSON object of a `let`."""
     found: dict[str, Json] = {"name": let.name, "is": json_of(let.body)}
     return found | ({"parameters": list(let.parameters)} if let.parameters else {})
 
@@ -682,12 +691,12 @@ def _span_json(span: Duration | None) -> dict[str, Json]:
 
 
 def values_of(node: Node) -> tuple[Any, ...]:
-    """The members of a node, in the order of its shape."""
+    """Return the members of a node, in the order of its shape."""
     return tuple([getattr(node, name) for name in _MEMBERS[type(node)]])
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """The nodes directly inside a node, in order."""
+    """Return the nodes directly inside a node, in order."""
     found: list[Node] = []
     for letter, value in zip(node.SHAPE, values_of(node), strict=True):
         if letter == "n":
@@ -698,7 +707,7 @@ def parts_of(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """A node and all nodes inside it, each before its parts."""
+    """Yield a node and all nodes inside it, each before its parts."""
     stack = [node]
     while stack:
         node = stack.pop()
@@ -707,7 +716,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def roots_of(statement: Statement) -> list[Node]:
-    """The nodes of a statement that are in no other of its nodes."""
+    """Return the nodes of a statement that are not inside another node."""
     found: list[Node] = []
     for name in ("on", "of", "after", "calls", "then", "most"):
         value = getattr(statement, name, None)
@@ -718,7 +727,7 @@ def roots_of(statement: Statement) -> list[Node]:
 
 
 def zone_names(roots: Iterable[Node]) -> set[str]:
-    """The texts that clock functions inside these nodes have as the name of a zone."""
+    """Return the names of zones (not offsets) that clock functions inside these nodes use."""
     found = set()
     for root in roots:
         for node in walk(root):
@@ -729,12 +738,12 @@ def zone_names(roots: Iterable[Node]) -> set[str]:
 
 
 def fold(node: Node, function: Callable[[Node, tuple[_T, ...]], _T]) -> _T:
-    """The value of `function` at `node`, which gets the values of a node's parts."""
+    """Return `function(node, values)`, where `values` are the results of `fold` for the parts."""
     return function(node, tuple([fold(part, function) for part in parts_of(node)]))
 
 
 def with_parts(node: Node, parts: Sequence[Node]) -> Node:
-    """A node of the same form with other parts, as many as it has."""
+    """Return a node of the same form with other parts, as many as `node` has."""
     left = list(parts)
     values: list[Any] = []
     for letter, value in zip(node.SHAPE, values_of(node), strict=True):
@@ -752,21 +761,21 @@ def with_parts(node: Node, parts: Sequence[Node]) -> Node:
 
 
 def text_of(node: Node) -> str:
-    """The canonical text of a node."""
+    """Return the canonical text of a node."""
     out: Pieces = [_CONDITION]
     node.pieces(out)
     return written(out)
 
 
 def definition_text(let: Definition) -> str:
-    """The canonical text of a `let`."""
+    """Return the canonical text of a `let`."""
     out: Pieces = []
     _definition(let, out)
     return written(out)
 
 
 def statement_text(statement: Statement) -> str:
-    """The canonical text of a statement on one line, without its `because`."""
+    """Return the canonical text of a statement on one line, without its `because`."""
     out: Pieces = []
     match statement:
         case Require():
@@ -845,7 +854,10 @@ def _span(span: Duration | None, out: Pieces) -> None:
 
 
 def _inside(node: Node, level: int, out: Pieces) -> None:
-    """Append a node where a form of at least `level` may be, in brackets if it is looser."""
+    """Append a node where the grammar allows forms of at least `level`.
+
+    A looser form gets brackets.
+    """
     if level <= node.LEVEL:
         node.pieces(out)
         return
@@ -855,7 +867,7 @@ def _inside(node: Node, level: int, out: Pieces) -> None:
 
 
 def _operands(left: Node, sign: str, right: Node, first: int, second: int, out: Pieces) -> None:
-    """Append a sum or product; a union beside its sign has brackets."""
+    """Append a sum or product; an operand that is a union gets brackets."""
     _inside(left, POSTFIX if isinstance(left, Union) else first, out)
     out.append(sign)
     _inside(right, POSTFIX if isinstance(right, Union) else second, out)
@@ -886,7 +898,7 @@ _TAKEN = frozenset({"this", "it", "session", "now", "any", "null", "true", "fals
 
 
 def written(pieces: Sequence[Piece]) -> str:
-    """The text of pieces: names that the grammar would read otherwise are in backticks."""
+    """Return the text of pieces.  Names that the grammar would read differently get backticks."""
     found: list[str] = []
     words: frozenset[str] = frozenset()
     before = ""
@@ -915,9 +927,9 @@ _ESCAPE = re.compile(r"\\(.)(?=(.?))", re.DOTALL)
 
 
 def quoted(text: str) -> str:
-    """The text of a constant in quotes.
+    """Return the text of a constant in quotes.
 
-    Hidden characters are escaped, and a backslash that starts no escape stays single.
+    Hidden characters are escaped.  A backslash that starts no JSON escape is written once.
     """
     inner = escaped_json(encode(text).decode())[1:-1]
     return f'"{_ESCAPE.sub(_escaped, inner)}"'

@@ -1,10 +1,10 @@
-"""The part of each statement that holds in plans, and the place of the statement.
+"""The part of each statement that holds in plans, and the place that enforces the statement.
 
-A statement is held by the automaton, by the gate, or by both.  Its part in plans is a table over
-classes of calls (:mod:`tcc_certs.policy.tables`) or a sum of amounts.  The place follows from the
-core alone.  Normative text: docs/spec/artifact.md, sections 9 and 10.
-Cost: linear in the calls of the tools whose listed fields a statement mentions, and in its table;
-all statements together take at most `MAX_ALL_WORK` steps.
+The *place* is the automaton, the gate, or both.  It depends only on the core.  The part of a
+statement in plans is a table over classes of calls (:mod:`tcc_certs.policy.tables`) or a sum of
+amounts.  Normative text: docs/spec/artifact.md, sections 9 and 10.
+Cost: linear in the calls of the tools whose listed fields a statement mentions, and in its table.
+All statements together take at most `MAX_ALL_WORK` steps.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ from tcc_certs.values.places import State, exact_number, listed_states
 
 Place: TypeAlias = Literal["automaton", "gate", "both"]
 
-MAX_CLASSES = 1 << 10  # of calls that a table distinguishes
-MAX_ALL_WORK = 1 << 23  # steps for all statements
+MAX_CLASSES = 1 << 10  # most classes of calls in a table
+MAX_ALL_WORK = 1 << 23  # most steps for all statements together
 
 
 class Runs(Sequence[int]):
-    """A number for each call of a core; 0 for most calls.
+    """A number for each call of a core, stored as runs; 0 for most calls.
 
     Args:
-        size: how many calls the core has.
-        runs: ranges of calls with another number, increasing.
+        size: the number of calls of the core.
+        runs: increasing ranges of calls with their number.  All other calls have the number 0.
     """
 
     __slots__ = ("_lows", "_size", "runs")
@@ -93,7 +93,7 @@ class Runs(Sequence[int]):
 
 
 class Run(NamedTuple):
-    """The calls ``low .. high - 1``, and their number."""
+    """The calls ``low .. high - 1`` and their common number."""
 
     low: int
     high: int
@@ -101,7 +101,7 @@ class Run(NamedTuple):
 
 
 def _joined(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """The runs without those of 0, neighbours of one number joined."""
+    """Return the runs with a number other than 0; adjacent runs with the same number are joined."""
     found: list[Run] = []
     for low, high, number in runs:
         if number == 0:
@@ -115,12 +115,13 @@ def _joined(runs: Iterable[Run]) -> tuple[Run, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightedSum:
-    """A sum over the calls of a plan: no call may bring it above `bound`.
+    """A sum over the calls of a plan that never exceeds `bound`.
 
-    The bound holds after every call, not only at the end: amounts of costs may be negative.
+    The bound holds after every call, and not only at the end, because amounts of costs may be
+    negative.
 
     Attributes:
-        amounts: for each call of the core; only a cost may be negative.
+        amounts: the amount of each call of the core.  Only a cost may be negative.
         bound: at least 0.
     """
 
@@ -130,20 +131,21 @@ class WeightedSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementPart:
-    """What plans hold of a statement.
+    """The part of a statement that holds in plans.
 
-    A user steps with `class_of[call]` from `start`.  Calls of one class behave alike.
+    Use it as an automaton: begin with `start`, and call `step` with `class_of[call]`.  Calls of one
+    class have the same effect.
 
     Attributes:
-        number: of the statement in the core.
+        number: the number of the statement in the core.
         text: its canonical text.
-        place: what holds the statement: the automaton, the gate, or both.
-        blanked: of ``both``, what makes the text of :attr:`holds`.
-        class_of: for each call of the core its class.
-        classes: how many classes there are.
-        table: over classes, if the part is a table.
-        total: if the part is a sum; its state is the sum so far.
-        weights: of a sum, for each class its amount.
+        place: what enforces the statement: the automaton, the gate, or both.
+        blanked: for ``both``, the function that computes the text of :attr:`holds`.
+        class_of: the class of each call of the core.
+        classes: the number of classes.
+        table: moves over classes, if the part is a table.
+        total: the sum, if the part is a sum.  Its state is the sum so far.
+        weights: for a sum, the amount of each class.
     """
 
     number: int
@@ -158,7 +160,7 @@ class StatementPart:
 
     @property
     def holds(self) -> str | None:
-        """Of ``both`` the text with ``_`` in place of what the automaton does not hold."""
+        """For ``both``: the text with ``_`` for each condition that the automaton leaves out."""
         return None if self.blanked is None else self.blanked()
 
     @property
@@ -177,12 +179,12 @@ class StatementPart:
         return state
 
     def accepts(self, state: int) -> bool:
-        """Whether a plan may end in a state."""
+        """Return whether a plan may end in a state."""
         return self.table is None or self.table.accepts[state]
 
 
 def parts_of(core: Core) -> tuple[StatementPart, ...]:
-    """Return what plans hold of each statement, in order; computed once for each core.
+    """Return the part of each statement that holds in plans, in order; computed once for a core.
 
     Raises:
         Fault: a statement is wrong.
@@ -194,11 +196,11 @@ def parts_of(core: Core) -> tuple[StatementPart, ...]:
 
 
 def left_out(core: Core) -> tuple[int, ...]:
-    """Return the numbers of the statements that an automaton with cycles does not hold.
+    """Return the numbers of the statements that an automaton with cycles omits.
 
-    There are two kinds.  The gate alone decides statements that cause no dead end.  Sessions
-    count totals of depth (`limit depth <= N`), and look ahead for them.  Computed once for each
-    core.
+    These are totals of depth (`limit depth <= N`), which sessions count and look ahead for.  They
+    are also statements that cause no dead end, which only the gate decides.  The result is computed
+    once for each core.
 
     Raises:
         Fault: a statement is wrong.
@@ -212,27 +214,27 @@ def left_out(core: Core) -> tuple[int, ...]:
 
 
 def omitted(core: Core, relaxed: Iterable[int], *, cyclic: bool) -> frozenset[int]:
-    """Return the numbers of the statements that an automaton omits, although it could hold them.
+    """Return the numbers of the statements that an automaton omits, although it could enforce them.
 
     Args:
-        relaxed: those that the artifact relaxed.
+        relaxed: the numbers of the statements that the artifact relaxed.
         cyclic: whether the automaton has cycles.
     """
     return frozenset([*relaxed, *(left_out(core) if cyclic else ())])
 
 
 def refused_tools(core: Core, part: StatementPart) -> set[int]:
-    """Return the tools of which a statement refuses some call in some plan."""
+    """Return the indices of the tools with a call that the statement refuses in some plan."""
     return _tools_of(core, part, list(map(bool, _refusals(part))))
 
 
 def _without_dead_ends(core: Core) -> set[int]:
-    """Return the numbers of statements that an automaton with cycles need not hold.
+    """Return the numbers of the statements that an automaton with cycles need not enforce.
 
-    An automaton holds a statement if it is small, if it may decide more than the gate does, or if
-    it refuses a call of a tool that a held statement needs.  The other statements are returned.
-    With a plan, `start` or `goals` there are none.  Totals of depth are not among them.  The
-    rules and the reason are in docs/spec/artifact.md, section 10.
+    The automaton enforces a statement in three cases.  The statement is small, or it may decide
+    more than the gate does, or it refuses a call of a tool that an enforced statement needs.  The
+    result has the other statements, without totals of depth.  With a plan, `start` or `goals` the
+    result is empty.  The reasons are in docs/spec/artifact.md, section 10.
     """
     if core.has_plan or core.start is not None or core.goals:
         return set()
@@ -245,7 +247,7 @@ def _without_dead_ends(core: Core) -> set[int]:
     for part in parts:
         for tool in refused_tools(core, part) if part.number in left else ():
             refusing.setdefault(tool, []).append(part)
-    for part in held:  # grows as it is read
+    for part in held:  # the loop appends to this list
         for other in [one for tool in _needed_tools(core, part) for one in refusing.pop(tool, ())]:
             if other.number in left:
                 left.remove(other.number)
@@ -254,7 +256,7 @@ def _without_dead_ends(core: Core) -> set[int]:
 
 
 def _is_small(part: StatementPart) -> bool:
-    """Return whether the automaton has as many states with the statement as without it."""
+    """Return whether the table has only one state, so that it adds no states to the automaton."""
     return part.table is not None and len(part.table.moves) == 1
 
 
@@ -263,11 +265,11 @@ def _decides_more(
 ) -> bool:
     """Return whether an automaton with the statement may refuse calls that the gate allows.
 
-    This is so if a plan may not end in some state of the statement, if a sum has an amount below
-    0, or if the refusal of a call depends on its listed answers.
+    This is so in three cases.  A plan may not end in some state of the statement, or a sum has an
+    amount below 0, or the refusal of a call depends on its listed answers.
 
     Args:
-        answers: by tool, groups of calls that differ in their listed answers alone.
+        answers: by tool, groups of calls that differ only in their listed answers.
     """
     table = part.table
     is_more = min(part.weights) < 0 if table is None else not all(table.accepts)
@@ -280,11 +282,11 @@ def _decides_more(
 
 
 def _needed_tools(core: Core, part: StatementPart) -> set[int]:
-    """Return the tools whose calls may matter for an end under a statement.
+    """Return the indices of the tools whose calls a plan may need to end under the statement.
 
-    An `owe` needs the tools that pay.  A sum needs the tools with an amount below 0.  Another
-    table needs each tool that has a call which moves it to another state.  All calls of other
-    tools can be left out, and the statement still allows the rest.
+    An `owe` needs the tools that pay.  A sum needs the tools with an amount below 0.  Another table
+    needs each tool with a call that moves it to another state.  A plan without the calls of all
+    other tools is still allowed.
     """
     rule = policy_of(core).rules[part.number]
     if rule.kind == "owe":
@@ -297,7 +299,7 @@ def _needed_tools(core: Core, part: StatementPart) -> set[int]:
 
 
 def _refusals(part: StatementPart) -> list[Any]:
-    """By class of calls, when a statement refuses it; 0 is never."""
+    """Return, for each class of calls, when the statement refuses it; 0 means never."""
     if part.table is None:
         return [max(weight, 0) for weight in part.weights]
     columns = zip(*part.table.moves, strict=True)
@@ -306,7 +308,10 @@ def _refusals(part: StatementPart) -> list[Any]:
 
 
 def _tools_of(core: Core, part: StatementPart, is_chosen: Sequence[bool]) -> set[int]:
-    """The tools of the calls of some classes.  Class 0 is never chosen: it has no effect."""
+    """Return the tools of the calls of the chosen classes.
+
+    Class 0 is never chosen, because its calls have no effect.
+    """
     return {
         core.calls[call].tool
         for low, high, at in part.class_of.runs
@@ -316,7 +321,7 @@ def _tools_of(core: Core, part: StatementPart, is_chosen: Sequence[bool]) -> set
 
 
 def _answers(core: Core) -> Mapping[int, Sequence[Sequence[int]]]:
-    """By tool with listed answers, the calls that differ in these answers alone."""
+    """Return, for each tool with listed answers, the groups of calls that differ only in them."""
     arguments = {
         at: sum([one.type is None for one in tool.arguments])
         for at, tool in enumerate(core.tools)
@@ -331,7 +336,7 @@ def _answers(core: Core) -> Mapping[int, Sequence[Sequence[int]]]:
 
 
 class _Parts:
-    """The parts of one core."""
+    """Computes the parts of one core."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -341,7 +346,7 @@ class _Parts:
         self._totals: dict[str, _Sum] = {}
 
     def all(self) -> tuple[StatementPart, ...]:
-        """One for each statement."""
+        """Return a part for each statement."""
         rules = policy_of(self._core).rules
         return tuple([self._part(number, rule) for number, rule in enumerate(rules)])
 
@@ -368,7 +373,8 @@ class _Parts:
         if held is None:
             return part
         if rule.across or not held.exact:
-            blanked = cache(partial(self._holds, number, letters))  # few callers show it
+            # computed at need: few callers show it
+            blanked = cache(partial(self._holds, number, letters))
             part = replace(part, place="both", blanked=blanked)
         else:
             part = replace(part, place="automaton")
@@ -381,7 +387,7 @@ class _Parts:
         return replace(part, class_of=class_of, classes=count, table=table)
 
     def _holds(self, number: int, letters: Sequence[Letter]) -> str:
-        """The text of a statement with ``_`` for each condition that is either true or false."""
+        """Return the text of a statement with ``_`` for each condition that plans leave open."""
         if self._kinds is None:
             self._kinds = Kinds(self._core)
         conditions: dict[int, list[Condition]] = {}
@@ -394,7 +400,7 @@ class _Parts:
 
 
 class _Sum(NamedTuple):
-    """The amounts of calls, for each call its class, and for each class its amount."""
+    """The amount and the class of each call, and the amount of each class."""
 
     amounts: Runs
     class_of: Runs
@@ -410,7 +416,11 @@ def _sum_of(amounts: Runs) -> _Sum:
 
 
 def _with_total(part: StatementPart, found: _Sum, bound: int) -> StatementPart:
-    """The part of a total.  A bound below 0 forbids every call, if no amount is below 0."""
+    """Return the part of a total.
+
+    A bound below 0 forbids every call if no amount is below 0.  Otherwise only the gate enforces
+    it.
+    """
     if bound >= 0:
         return _with_sum(replace(part, place="automaton"), found, bound)
     if min(found.weights) < 0:
@@ -430,20 +440,24 @@ def _with_sum(part: StatementPart, found: _Sum, bound: int) -> StatementPart:
 
 
 def _amounts(core: Core, what: str) -> Iterator[Run]:
-    """What each call adds to a total."""
+    """Yield the amount that each call adds to a total, as a run."""
     name = {"depth": "", "cost": "cost_high"}.get(what, what)
     for at, call in enumerate(core.calls):
         yield Run(at, at + 1, getattr(call, name) if name else 1)
 
 
 def _bound(rule: Rule) -> int:
-    """The bound of a total, in the units of amounts."""
+    """Return the bound of a total in the units of the amounts, rounded down."""
     most = Fraction(exact_number(rule.total))
     return int((most * NANO if rule.what in ("cost", "epsilon") else most) // 1)
 
 
 class _Held(NamedTuple):
-    """What plans hold of a rule: a table, or the amounts of letters and their bound."""
+    """The part of a rule that holds in plans: a table, or the amounts of letters and their bound.
+
+    Attributes:
+        exact: True if the part decides the same as the rule.
+    """
 
     exact: bool
     table: Table | None
@@ -452,10 +466,13 @@ class _Held(NamedTuple):
 
 
 def _held(rule: Rule, letters: Sequence[Letter], work: Work, either: set[int]) -> _Held | None:
-    """What plans hold of a rule; None: nothing, or it is too large.
+    """Return the part of a rule that holds in plans; None: it restricts nothing or is too large.
+
+    Args:
+        either: receives the ids of the conditions that plans leave open.
 
     Raises:
-        TooMany: it takes too many steps.
+        TooMany: the rule takes too many steps.
     """
     if rule.kind == "limit" and rule.within is None and not rule.per:
         found = amounts_of(rule, letters, work, either)
@@ -473,12 +490,12 @@ def _held(rule: Rule, letters: Sequence[Letter], work: Work, either: set[int]) -
 
 
 class _Calls:
-    """The calls of a core, in classes for each statement."""
+    """The calls of a core, and their classes for each statement."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._number = {tool.name: at for at, tool in enumerate(core.tools)}
-        self._ranges: dict[int, list[tuple[int, int]]] = {}  # of each tool the ranges of its calls
+        self._ranges: dict[int, list[tuple[int, int]]] = {}  # by tool, the ranges of its calls
         for at, call in enumerate(core.calls):
             ranges = self._ranges.setdefault(call.tool, [])
             if ranges and ranges[-1][1] == at:
@@ -488,13 +505,13 @@ class _Calls:
         self._states: dict[int, list[tuple[str, tuple[State, ...]]]] = {}
 
     def classes(self, rule: Rule, work: Work) -> tuple[list[Letter], list[Run]]:
-        """Return a call of each class, and the classes of the calls of tools that a rule mentions.
+        """Return a sample call of each class, and the classes of calls of the tools in a rule.
 
-        Calls of one class are in the same sets of the rule, and have the same states of the
-        listed fields that it mentions.  Class 0 has the calls of all other tools.
+        Calls of one class are in the same sets of the rule, and have the same states of the listed
+        fields that it mentions.  Class 0 has the calls of all other tools.
 
         Raises:
-            TooMany: it takes too many steps, or there are too many classes.
+            TooMany: the rule takes too many steps, or has more than `MAX_CLASSES` classes.
         """
         sets, names = _mentions(rule)
         inside: dict[str, list[int]] = {}
@@ -534,7 +551,7 @@ class _Calls:
 
 
 def _mentions(rule: Rule) -> tuple[list[forms.Tools], set[str]]:
-    """The sets of tools and the names of fields that a rule mentions."""
+    """Return the sets of tools and the names of fields that a rule mentions."""
     sets: dict[forms.Tools, None] = {rule.pays: None}
     names = set() if rule.field is None else {rule.field}
     if rule.tools is not None:
@@ -548,12 +565,12 @@ def _mentions(rule: Rule) -> tuple[list[forms.Tools], set[str]]:
     return list(sets), names
 
 
-# The text of what the automaton holds.
+# The text of the part that the automaton enforces.
 
 
 @dataclass(frozen=True, slots=True)
 class _Blank(Node):
-    """A condition that the automaton does not hold."""
+    """A condition that the automaton leaves out, written ``_``."""
 
     def pieces(self, out: Pieces) -> None:
         out.append("_")
@@ -561,7 +578,7 @@ class _Blank(Node):
 
 @dataclass(frozen=True, slots=True)
 class _OpenWindow(Node):
-    """Calls in a window, whose length plans do not have."""
+    """``within _``: calls in a window whose length the automaton leaves out."""
 
     of: Node
     SHAPE, LEVEL = "n", nodes.MODIFIED
@@ -574,13 +591,13 @@ class _OpenWindow(Node):
 
 
 class _Blanking:
-    """Statements with ``_`` for each condition that is either true or false.
+    """Rewrites statements with ``_`` for each condition that plans leave open.
 
-    A `let` of the file is replaced by its body if that has such a condition.
+    A `let` of the file is replaced by its body if the body has such a condition.
 
     Args:
-        conditions: by the id of a node, the conditions that were made of it.
-        either: the ids of the conditions that the table takes as either true or false.
+        conditions: by the id of a node, the conditions that were made from it.
+        either: the ids of the conditions that the table treats as either true or false.
         opened: by the id of a word, the `let` that it names.
     """
 
@@ -591,10 +608,10 @@ class _Blanking:
         opened: Mapping[int, nodes.Definition],
     ) -> None:
         self._conditions, self._either, self._opened = conditions, either, opened
-        self._shown: set[int] = set()  # bodies that the statement shows
+        self._shown: set[int] = set()  # the bodies of the lets of the block
 
     def statement(self, statement: Statement) -> Statement:
-        """Return the part of a statement that the automaton holds."""
+        """Return the part of a statement that the automaton enforces."""
         match statement:
             case Require():
                 self._shown = {id(let.body) for let in statement.lets}
@@ -634,7 +651,7 @@ class _Blanking:
 
 
 def _with_arguments(body: Node, arguments: Mapping[str, Node]) -> Node:
-    """The body of a `let` with its arguments in place of its parameters."""
+    """Return the body of a `let` with its arguments in place of its parameters."""
     if isinstance(body, nodes.Word):
         return arguments.get(body.name, body)
     if isinstance(body, _OpenWindow):

@@ -1,7 +1,7 @@
-"""The plan side of a core: calls with their costs, models, and plan expressions.
+"""The plan part of a core: calls with their costs, models, and plan expressions.
 
-Normative text: docs/spec/core.md.  A call set is a tuple of half-open ranges of call indices,
-increasing and not touching.
+Normative text: docs/spec/core.md.  A call set is a tuple of half-open ranges of call indices.  The
+ranges are increasing and do not touch.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ if TYPE_CHECKING:
     from tcc_certs.policy.atoms import Atom
 
 CallSet: TypeAlias = "tuple[tuple[int, int], ...]"
-# What a grammar may let pass a gate, unread: parts of MCP.
+# The parts of MCP that a grammar may name under `pass`: a gate passes them on unread.
 PASSABLE = ("input", "prompts", "resources")
-HALF = (5, 1)  # the quality of a model that says nothing of it
+HALF = (5, 1)  # quality 0.5, the default of a model: digits and decimal places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A way of asking what a call of a tool costs, where that is a range, or of making the call.
+    """A model that narrows the cost range of a tool's calls, or makes its calls.
 
     Attributes:
-        price: cents.  latency: milliseconds.  epsilon: nano.  Unsigned 64 bits.
-        adapter: the name of the adapter that it runs with; empty where it names none.
-        atom: the mechanism that it privatises what it looks at with; what it takes beside epsilon.
-        execute: the model with what making a call takes; None: it makes none.
-        quality: the share of a width that it is taken to gain before it has answered, an exact
-            decimal above 0, at most 1: its digits and its places.
+        price: cents. latency: milliseconds. epsilon: nano-units.  Unsigned 64 bits.
+        adapter: the name of the adapter that runs the model; empty if none is named.
+        atom: the privacy mechanism that the model uses; None: it only spends its epsilon.
+        execute: the model with the price, latency and epsilon of making a call; None: it makes no
+            calls.
+        quality: the expected share of a cost range that the answer removes, above 0 and at most 1.
+            It is an exact decimal: its digits and its number of decimal places.
     """
 
     name: str
@@ -43,20 +44,20 @@ class Model:
 
 
 def executing(models: Iterable[Model]) -> tuple[Model, ...]:
-    """The models that make calls, each with what that takes, in their order."""
+    """Return the models that make calls, in order, each with the price of making a call."""
     return tuple([model.execute for model in models if model.execute is not None])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A tool with one value for each parameter.
+    """A call of plans: a tool with a value for each listed field.
 
     Attributes:
         text: canonical text.
         tool: index into ``Core.tools``.
-        values: index of each parameter's value.
+        values: for each listed field of the tool, the index of its value.
         cost_low, cost_high: nano-units, signed 64 bits.
-        price: cents.  latency: milliseconds.  epsilon: nano.  Unsigned 64 bits.
+        price: cents. latency: milliseconds. epsilon: nano-units.  Unsigned 64 bits.
     """
 
     text: str
@@ -71,7 +72,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """The empty sequence."""
+    """The empty plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +91,28 @@ class RuleRef:
 
 @dataclass(frozen=True, slots=True)
 class Seq:
-    """One after the other."""
+    """A plan of each item, in this order."""
 
     items: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Alt:
-    """Any of them."""
+    """The plans of all items: union."""
 
     items: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """All of them: intersection."""
+    """The plans that all items have: intersection."""
 
     items: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The base, and none of the others."""
+    """The plans of `base` that no member of `minus` has."""
 
     base: Expr
     minus: tuple[Expr, ...]
@@ -119,7 +120,7 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """At least `low` and at most `high` times; `high` None is without end."""
+    """At least `low` and at most `high` plans of `body` in a row; `high` None is unbounded."""
 
     body: Expr
     low: int
@@ -130,6 +131,6 @@ Expr: TypeAlias = Empty | OneCall | RuleRef | Seq | Alt | Both | Diff | Repeat
 
 
 def members(calls: CallSet) -> Iterator[int]:
-    """The call indices of a set, increasing."""
+    """Yield the call indices of a set in increasing order."""
     for low, high in calls:
         yield from range(low, high)

@@ -1,10 +1,10 @@
-"""The core read from bytes and written as JSON: schema ``tcc.core/2``.
+"""Reads a core from bytes and writes it as JSON: schema ``tcc.core/2``.
 
-One grammar has one core, and one core has one byte string.  The reader refuses every other form,
-such as a union of one set, or a quoted value where a bare word means the same.  Each kind of object
-has a table of rows, which :mod:`tcc_certs.formats.schema` interprets; one decoder reads all nodes
-by the shapes that :mod:`tcc_certs.policy.nodes` declares.  The path of an error is a JSON pointer
-(RFC 6901).  Normative text: docs/spec/core.md.
+Each grammar has one core, and each core has one byte string.  The reader refuses all other forms,
+such as a union of one set, or a quoted value where a bare word has the same meaning.  Each kind of
+object has a table of rows, which :mod:`tcc_certs.formats.schema` interprets.  One decoder reads all
+nodes by the shapes in :mod:`tcc_certs.policy.nodes`.  Errors have a JSON pointer (RFC 6901) as
+path.  Normative text: docs/spec/core.md.
 
 Cost: linear in the bytes.  The reader declines a core whose `let`s expand to more than a multiple
 of its size (D201).
@@ -63,8 +63,8 @@ from tcc_certs.values.text_syntax import ensure_quick
 
 SCHEMA = "tcc.core/2"
 MAX_TOOLS = 1 << 14
-MAX_DIGITS = 4000  # of a number in a statement
-MAX_SIZE = 1 << 20  # code points of a text, bytes of a JSON value
+MAX_DIGITS = 4000  # most digits of a number in a statement
+MAX_SIZE = 1 << 20  # most code points of a text, most bytes of a JSON value
 MAX_NESTED_TYPES = 16
 _ABSENT = ""
 _REST = "*"
@@ -75,29 +75,33 @@ def read_core(data: bytes) -> Core:
     """Return the core in `data`.
 
     Raises:
-        Rejected: B1xx the bytes are no canonical JSON; C801 the core is not well formed; D101 it
-            uses a feature of a later version; D102 it has another schema; D201 a limit.
+        Rejected: B1xx the bytes are not canonical JSON.  C801 the core is not well formed.  D101 it
+            uses a feature of a later version.  D102 it has another schema.  D201 it exceeds a
+            limit.
     """
     return read_policy(data).core
 
 
 def read_policy(data: bytes) -> Policy:
-    """Return the core in `data` with its statements, ready to decide calls.
+    """Return the policy of the core in `data`: its statements, ready to decide calls.
 
     Raises:
-        Rejected: as :func:`read_core`.
+        Rejected: with the codes of :func:`read_core`.
     """
     try:
         ensure(len(data) <= MAX_CORE_BYTES, Code.LIMIT, "", f"{MAX_CORE_BYTES} bytes", len(data))
         return _policy_of(_core_of(codec.decode(data, "")))
     except Rejected as refusal:
         raise _at_pointer(refusal) from None
-    except RecursionError:  # the caller has used nearly all of the stack
+    except RecursionError:  # the caller has used most of the stack
         raise Rejected(Code.LIMIT, "", "nesting that the stack holds", "deeper") from None
 
 
 def _at_pointer(refusal: Rejected) -> Rejected:
-    """The same error with a JSON pointer for its path; what follows the path moves to the text."""
+    """Return the error with a JSON pointer as path.
+
+    Text after the path moves to the expectation.
+    """
     place, _, rest = refusal.path.partition(" ")
     pointer = place.removeprefix("core").replace("[", "/").replace("]", "").replace(".", "/")
     expected = f"{refusal.expected} ({rest})" if rest else refusal.expected
@@ -107,15 +111,15 @@ def _at_pointer(refusal: Rejected) -> Rejected:
 # Nodes.
 
 _AMOUNT = re.compile(r"(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?", re.ASCII)
-_ALONE = (nodes.Same, nodes.Arm, nodes.Else)  # forms that only one place takes
+_ALONE = (nodes.Same, nodes.Arm, nodes.Else)  # forms that are allowed at only one place
 _ARM_VALUES = (nodes.Word, nodes.Text, nodes.Number, nodes.Flag, nodes.Null)
 
 
 class _Wrong(Exception):
-    """A node is not well formed.
+    """Raised if a node is not well formed.
 
     Attributes:
-        steps: from the wrong place outwards, the indices in the lists of JSON.
+        steps: the indices in nested JSON lists that lead to the fault, the innermost first.
     """
 
     def __init__(self, expected: object, found: object, *steps: int, code: Code) -> None:
@@ -129,15 +133,15 @@ def _wrong(expected: object, found: object, *steps: int) -> _Wrong:
 
 
 def _shown(value: Json) -> object:
-    """A value as an error shows it: short, however deeply it is nested."""
+    """Return a value as an error shows it: short, even if it is deeply nested."""
     return f"a list of {len(value)}" if isinstance(value, list) else value
 
 
 def _decoded(value: Json, depth: int = 1) -> Node:
-    """The node that a list writes down.
+    """Return the node of a JSON list.
 
     Raises:
-        _Wrong: it is no node.
+        _Wrong: the list is no node.
     """
     if not isinstance(value, list) or not value or not isinstance(value[0], str):
         shown = type(value).__name__ if isinstance(value, dict) else _shown(value)
@@ -206,7 +210,7 @@ def _flag(value: Json) -> bool:
 
 
 def _ensure_name(name: str, at: int) -> None:
-    """The name can be written, and people see all of it."""
+    """Refuse a name that cannot be written or has hidden characters."""
     if not 1 <= len(name) <= codec.MAX_NAME:
         raise _wrong(f"a name of 1 to {codec.MAX_NAME} characters", len(name), at)
     if "`" in name or not is_plain(name):
@@ -249,7 +253,7 @@ def _check_within(node: nodes.Within) -> None:
 
 
 def _ensure_span(amount: str, unit: str, at: int) -> None:
-    """The amount is a canonical decimal, and a whole number of milliseconds."""
+    """Refuse an amount that is no canonical decimal, or no whole number of milliseconds."""
     _ensure_decimal(amount, at)
     if unit not in nodes.UNITS:
         raise _wrong(f"a unit of time: {', '.join(nodes.UNITS)}", unit, at + 1)
@@ -311,7 +315,7 @@ _CHECKS: Mapping[type[Node], Callable[[Any], None]] = {
 
 
 def _node(value: Json, path: str, code: Code, known: Known) -> Node:
-    """A node that is no argument of a filter."""
+    """Read a node that is not an argument of a filter."""
     found = _condition(value, path, code, known)
     ensure(not isinstance(found, nodes.Same), code, path, "no `same` here", found.TAG)
     return found
@@ -329,7 +333,7 @@ def _condition(value: Json, path: str, _code: Code, _known: Known) -> Node:
 
 
 def _set(value: Json, path: str, code: Code, known: Known) -> Node:
-    """The set of calls of a statement; its filter has a member of its own."""
+    """Read the set of calls of a statement; its filter is a separate member."""
     found = _node(value, path, code, known)
     ensure(
         not isinstance(found, nodes.Where), code, path, "the filter in a member of its own", "where"
@@ -341,21 +345,21 @@ def _set(value: Json, path: str, code: Code, known: Known) -> Node:
 
 
 def _name(value: Json, path: str, code: Code, known: Known) -> str:
-    """The name of a tool, a field, an attribute, a `let` or a parameter."""
+    """Read the name of a tool, a field, an attribute, a `let` or a parameter."""
     name = codec.read_name(value, path, code)
     ensure("`" not in name, code, path, "no backtick", name)
     return name
 
 
 def _ensure_distinct(names: Sequence[str], path: str, code: Code, member: str = ".name") -> None:
-    """No two names are equal, in normal form (NFC) either."""
+    """Refuse two names whose normal forms (NFC) are equal."""
     at = _repeat(names)
     if at is not None:
         raise Rejected(code, f"{path}[{at}]{member}", "distinct names", names[at])
 
 
 def _repeat(names: Sequence[str]) -> int | None:
-    """The index of the first name that was there before."""
+    """Return the index of the first repeated name, or None."""
     seen: set[str] = set()
     for at, name in enumerate(names):
         plain = name if name.isascii() else normalize("NFC", name)
@@ -378,7 +382,7 @@ def _lets(value: Json, path: str, code: Code, known: Known) -> tuple[Definition,
 
 
 def _label(value: Json, path: str, code: Code, _: Known) -> str:
-    """A text that people are shown."""
+    """Read a text that is displayed to people."""
     text = schema.as_text(value, path, code)
     ensure(is_plain(text), code, path, "no control or hidden characters", text)
     return text
@@ -406,7 +410,7 @@ _TOTAL_PLACES = {"depth": 0, "price": 0, "latency": 0, "cost": 9, "epsilon": 9}
 
 
 def _most(value: Json, path: str, code: Code, known: Known) -> str:
-    """The bound of a total: short whole numbers are JSON numbers, others texts."""
+    """Read the bound of a total: a JSON number if it is whole and short, else a text."""
     text = str(value) if type(value) is int else value
     if not isinstance(text, str) or isinstance(value, bool):
         raise Rejected(code, path, "a number, or the text of one", value)
@@ -484,14 +488,14 @@ def read_question(
     """Return the kind, the statements and the `let`s of a question of a proof.
 
     Raises:
-        Rejected: `code`, D201.
+        Rejected: `code`: it is not well formed; D201: it exceeds a limit.
     """
     known = schema.read(_QUESTION, value, path, code, {})
     return known["kind"], known["statements"], known["lets"]
 
 
 def _ensure_used(statement: nodes.Require | nodes.Ask, path: str, code: Code) -> None:
-    """Every `let` of the block is named in the statement, or in a `let` that it names."""
+    """Refuse a `let` of the block that the statement uses neither directly nor through a `let`."""
     lets = {let.name: let for let in statement.lets}
     todo = list(statement.where)
     if isinstance(statement, nodes.Require):
@@ -510,7 +514,7 @@ def _ensure_used(statement: nodes.Require | nodes.Ask, path: str, code: Code) ->
 
 
 def _values(value: Json, path: str, code: Code, known: Known) -> tuple[str, ...]:
-    """Distinct canonical texts of values; the last one of an answer may be ``*``."""
+    """Read distinct canonical texts of values; the last text of an answer may be ``*``."""
     items = schema.as_list(value, path, code, 1)
     rest = int(items[-1] == _REST and known["role"] == "gives" and len(items) > 1)
     texts = [_value_text(items[i], f"{path}[{i}]", code) for i in range(len(items) - rest)]
@@ -522,7 +526,7 @@ def _values(value: Json, path: str, code: Code, known: Known) -> tuple[str, ...]
 
 
 def _value_text(value: Json, path: str, code: Code) -> str:
-    """The canonical text of a value that a call can have."""
+    """Read the canonical text of a value that a call can have."""
     text = schema.as_text(value, path, code)
     try:
         places.plain(json_of(text))
@@ -548,7 +552,11 @@ def _field_holds(known: Known, path: str, code: Code) -> None:
 
 
 def _fields(role: str) -> Form:
-    """The fields of a tool, or attributes: ``fields``, ``gives`` or ``given``."""
+    """Return the reader of the fields of a tool, or of attributes.
+
+    Args:
+        role: ``fields``, ``gives`` or ``given``.
+    """
     found = schema.listed(_field, 1)
 
     def read_fields(value: Json, path: str, code: Code, _: Known) -> tuple[Field, ...]:
@@ -567,7 +575,7 @@ def _made_field(
     role: str, name: str, type: FieldType | None, values: tuple[str, ...], optional: bool,
     at: tuple[str, ...] | None,
 ) -> Field:  # fmt: skip
-    """A field; null counts as absent in an optional answer that has no value null."""
+    """Return a field; null counts as absent in an optional answer that has no value null."""
     nullable = isinstance(type, NullableType) or "null" in values
     return Field(
         name=name, steps=(name,) if at is None else at, type=type, values=values,
@@ -576,7 +584,7 @@ def _made_field(
 
 
 def _ensure_heads(declared: Sequence[Given], path: str, code: Code) -> None:
-    """The member at the head of the place of each field is another of these fields."""
+    """Refuse a pointer whose first step names none of these fields."""
     fields = [(i, one) for i, one in enumerate(declared) if isinstance(one, Field)]
     members = {one.name for _, one in fields if one.steps == (one.name,)}
     for i, one in fields:
@@ -586,7 +594,7 @@ def _ensure_heads(declared: Sequence[Given], path: str, code: Code) -> None:
 
 
 def _members(value: Json, path: str, code: Code, known: Known) -> tuple[Field, ...]:
-    """The fields of a record."""
+    """Read the fields of a record."""
     fields: tuple[Field, ...] = schema.listed(_field, 1)(value, path, code, known)
     _ensure_distinct([one.name for one in fields], path, code)
     return fields
@@ -625,7 +633,7 @@ def _pattern(value: Json, path: str, code: Code, known: Known) -> str:
 
 
 def _error_text(value: Json, path: str, code: Code, known: Known) -> str:
-    """The pattern of answers that are texts and report an error."""
+    """Read the pattern for answers that are texts and report an error."""
     ensure(known["errors"], code, path, "a tool whose errors mean failed", "another")
     pattern = schema.as_text(value, path, code)
     ensure_quick(pattern, 1, path)
@@ -648,7 +656,7 @@ def _texts(value: Json, path: str, code: Code, known: Known) -> tuple[str, ...]:
 
 
 def _end(value: Json, path: str, code: Code, _: Known) -> str:
-    """An end of a range: canonical, and a value of the type."""
+    """Read an end of a range: canonical, and a value of the type."""
     text = schema.as_text(value, path, code)
     ensure_survives(text, path, code)
     return text
@@ -678,7 +686,7 @@ def _scope(value: Json, path: str, code: Code, _: Known) -> str:
 
 
 def _normal(read: Callable[[str], str], value: Json, path: str, code: Code) -> str:
-    """A text that is its own normal form."""
+    """Read a text that has to be in normal form."""
     text = schema.as_text(value, path, code)
     try:
         found = read(text)
@@ -689,7 +697,7 @@ def _normal(read: Callable[[str], str], value: Json, path: str, code: Code) -> s
 
 
 def _zone(value: Json, path: str, code: Code, _: Known) -> int:
-    """Minutes ahead of UTC; in its one form."""
+    """Read minutes ahead of UTC in their only form."""
     text = schema.as_text(value, path, code)
     minutes = zone_of(text)
     if minutes is None or _zone_text(minutes) != text:
@@ -766,13 +774,13 @@ _MADE: Mapping[str, Callable[..., FieldType]] = {
 }
 
 
-# Tools, and the models that ask for the costs of their calls or make them.
+# Tools, and the models that estimate the costs of their calls or make them.
 
 _QUALITY_PLACES = 9
 
 
 def _quality(value: Json, path: str, code: Code, _: Known) -> tuple[int, int]:
-    """A quality; the one that holds without the member is never written."""
+    """Read a quality; the default is never written."""
     number, decimals = codec.parse_decimal(schema.as_text(value, path, code), path, code)
     holds = 0 < number <= 10**decimals and decimals <= _QUALITY_PLACES
     fits = holds and (number, decimals) != model.HALF
@@ -785,7 +793,7 @@ def _atom(value: Json, path: str, code: Code, _: Known) -> Any:
 
 
 def _execute(value: Json, path: str, code: Code, known: Known) -> dict[str, Any]:
-    """What making a call takes; it has an atom if asking has one."""
+    """Read the amounts of making a call; it needs an atom if the model has one."""
     made = schema.read(_AMOUNTS, value, path, code, known)
     lost = known["atom"] is not None and made["atom"] is None
     ensure(not lost, code, f"{path}.atom", "an atom, as the model has one", "none")
@@ -859,7 +867,7 @@ def _tools(value: Json, path: str, code: Code, known: Known) -> tuple[Tool, ...]
     return tools
 
 
-# What a session starts with, and learns.
+# Attributes that a session starts with or learns.
 
 
 def _given(value: Json, path: str, code: Code, known: Known) -> tuple[Given, ...]:
@@ -883,7 +891,7 @@ def _given(value: Json, path: str, code: Code, known: Known) -> tuple[Given, ...
 
 
 def _source(value: Json, path: str, code: Code, known: Known) -> tuple[str, str]:
-    """A tool and one of its fields."""
+    """Read a tool and a field of this tool."""
     tool, field = schema.as_tuple(value, path, code, 2, "members")
     fields = known["fields_of"].get(schema.as_text(tool, f"{path}[0]", code))
     ensure(fields is not None, code, f"{path}[0]", "a tool", tool)
@@ -895,11 +903,11 @@ def _source(value: Json, path: str, code: Code, known: Known) -> tuple[str, str]
 _LEARNED: Table = (row("name", _name), row("from", schema.listed(_source, 1), "sources"))
 
 
-# The plans, their calls, and the core around all.
+# Plans, calls, and the whole core.
 
 
 def _calls(value: Json, path: str, code: Code, known: Known) -> tuple[Call, ...]:
-    """The calls, strictly increasing by the bytes of their texts."""
+    """Read calls, strictly increasing by the bytes of their texts."""
     items = schema.as_list(value, path, code)
     ensure(len(items) <= MAX_CALLS, Code.LIMIT, path, f"{MAX_CALLS} at most", len(items))
     heads = [_Head(tool) for tool in known["tools"]]
@@ -909,7 +917,7 @@ def _calls(value: Json, path: str, code: Code, known: Known) -> tuple[Call, ...]
 
 
 class _Head:
-    """The parts of the texts of a tool's calls: its name, and for each listed field its values."""
+    """The parts of the texts of a tool's calls: its name, and the values of each listed field."""
 
     def __init__(self, tool: Tool) -> None:
         self.name = codec.written(tool.name)
@@ -920,7 +928,7 @@ class _Head:
             self.values.append((_ABSENT,) * field.optional + tuple(texts))
 
     def text(self, values: Sequence[int]) -> str:
-        """The canonical text of a call; absent fields are left out."""
+        """Return the canonical text of a call, without absent fields."""
         chosen = [texts[at] for texts, at in zip(self.values, values, strict=True) if texts[at]]
         return f"{self.name}({','.join(chosen)})" if chosen else self.name
 
@@ -946,14 +954,14 @@ def _call(value: Json, path: str, code: Code, heads: Sequence[_Head]) -> Call:
 
 
 def _cost(value: Json, path: str, code: Code) -> int:
-    """A signed number of 64 bits."""
+    """Read a signed number of 64 bits."""
     number = codec.read_large(value, path, code)
     ensure(-(1 << 63) <= number < 1 << 63, code, path, "64 bits, signed", number)
     return number
 
 
 def _ranges(value: Json, path: str, code: Code, known: Known) -> CallSet:
-    """Half-open ranges of calls, increasing and not touching."""
+    """Read half-open ranges of calls that increase and do not touch."""
     found = []
     least = 0
     for i, item in enumerate(schema.as_list(value, path, code)):
@@ -1035,7 +1043,7 @@ def _core_of(value: Json) -> Core:
     return Core(**made.pop("grammar"), **made)
 
 
-# The meaning of statements, and the places of its mistakes.
+# The meaning of statements, and the paths of mistakes in them.
 
 
 def _policy_of(core: Core) -> Policy:
@@ -1060,7 +1068,7 @@ def _policy_of(core: Core) -> Policy:
 
 
 def _roots(core: Core) -> Iterator[Node]:
-    """The nodes of a core that are in no other node."""
+    """Yield the nodes of a core that are not inside another node."""
     for let in core.lets:
         yield let.body
     for statement in core.statements:
@@ -1068,7 +1076,7 @@ def _roots(core: Core) -> Iterator[Node]:
 
 
 def _places(core: Core) -> Iterator[tuple[object, str]]:
-    """All parts of a core that a mistake may be in, each with its path."""
+    """Yield all parts of a core that can have a mistake, each with its path."""
     for i, given in enumerate(core.given):
         yield given, f"core.given[{i}]"
     for i, let in enumerate(core.lets):
@@ -1146,12 +1154,12 @@ def core_bytes(core: Core) -> bytes:
 
 
 def core_digest(core: Core) -> str:
-    """The digest of a core, hex: what proofs about it name."""
+    """Return the digest of a core, hex; proofs about the core name it."""
     return codec.blake(core_bytes(core)).hex()
 
 
 def _present(**members: Json | None) -> _Object:
-    """The members that say something: neither None, nor false, nor an empty list."""
+    """Return the members that are not None, false or an empty list."""
     return {
         name: value
         for name, value in members.items()
@@ -1261,7 +1269,7 @@ _TAGS: Mapping[type[Any], str] = {
 
 
 def _expression_json(expression: Expr) -> Json:
-    """The JSON of an expression, which may be nested as deeply as JSON allows."""
+    """Return the JSON of an expression, without recursion: it may be as deep as JSON allows."""
     done: list[Json] = []
     todo: list[tuple[Expr, bool]] = [(expression, False)]
     while todo:

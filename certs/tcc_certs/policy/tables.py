@@ -1,13 +1,13 @@
-"""Statements as tables over the calls of plans: the finite part of what the definition says.
+"""Statements as finite tables over the calls of plans.
 
-A plan has calls with listed values, and all of them are done.  A condition may also speak of open
-fields, attributes or times, which plans do not have.  Its truth there is *either*.  A plan is
-allowed if some choice allows it, so a table allows every plan that the definition allows.
-:class:`_Reader` answers for each condition: can it be true, or false, by some choice?
+In a plan, calls have listed values and all of them are done.  A condition may also use open fields,
+attributes or times, which plans do not have.  Its truth in a plan is *either*: true or false by
+choice.  A plan is allowed if some choice allows it, so a table allows every plan that the
+definition allows.  :class:`_Reader` computes whether some choice makes a condition true, or false.
 
-The state of a table has one small memory for each use of a source: whether an element was in it, a
-count up to the bound that matters, or the values of the last element.  A `since` resets it.
-Normative text: docs/spec/artifact.md, section 9.
+The state of a table has a small memory for each use of a source.  The memory says whether an
+element was in the source, counts up to the bound that matters, or has the values of the last
+element.  A `since` resets it.  Normative text: docs/spec/artifact.md, section 9.
 Cost: counted in steps (:class:`Work`).  A statement that takes more than `MAX_WORK` steps, or has
 more than `MAX_STATES` states, has no table.
 """
@@ -35,16 +35,16 @@ from tcc_certs.policy.meaning import (
 )
 from tcc_certs.values.places import NONE, State, listed_states
 
-MAX_WORK = 1 << 20  # steps for one statement: conditions and terms looked at, moves
+MAX_WORK = 1 << 20  # steps for one statement: visits of conditions and terms, and moves
 MAX_STATES = 1 << 12
 MAX_SLOTS = 1 << 10
-MAX_VALUES = 1 << 8  # combinations of values that one comparison looks at
+MAX_VALUES = 1 << 8  # most combinations of values in one comparison
 MAX_COUNT = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A call of plans: a tool, and the states of its listed fields."""
+    """A call of a plan: a tool, and the states of its listed fields."""
 
     tool: str
     states: Mapping[str, State] = field(hash=False)
@@ -52,12 +52,13 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The automaton of a statement, whose states are numbers and whose first state is 0.
+    """The automaton of a statement.  States are numbers, and 0 is the first state.
 
     Attributes:
         moves: by state and letter the next state; -1: the statement forbids the letter.
         accepts: by state, whether a plan may end there.
-        exact: whether no choice was needed: the table allows what the definition allows.
+        exact: True if the table allows exactly the plans of the definition, because no truth was
+            left open.
     """
 
     moves: tuple[tuple[int, ...], ...]
@@ -66,15 +67,15 @@ class Table:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it forbids nothing."""
+        """True if the table allows every plan."""
         return all(self.accepts) and all(min(row, default=0) >= 0 for row in self.moves)
 
 
 class Work:
-    """Steps that may still be taken.
+    """The steps that a computation may still take.
 
     Raises:
-        TooMany: from `spend`, when none are left.
+        TooMany: from `spend`, if no steps are left.
     """
 
     __slots__ = ("left",)
@@ -83,7 +84,7 @@ class Work:
         self.left = most
 
     def spend(self, steps: int = 1) -> None:
-        """Take some steps."""
+        """Count steps as taken."""
         self.left -= steps
         if self.left < 0:
             raise TooMany
@@ -94,7 +95,7 @@ class TooMany(Exception):
 
 
 def letters_of(core: Core) -> tuple[Letter, ...]:
-    """The calls of a core as letters, in its order."""
+    """Return the calls of a core as letters, in its order."""
     found = []
     known = [[(one.name, listed_states(one)) for one in tool.listed] for tool in core.tools]
     for call in core.calls:
@@ -113,8 +114,8 @@ def tabulate(
     """Return the table of a statement; None if it would be too large.
 
     Args:
-        work: the steps that it may take.
-        either: gets the ids of the conditions that the table takes as either true or false.
+        work: the steps that the computation may take; by default `MAX_WORK`.
+        either: receives the ids of the conditions that the table treats as either true or false.
     """
     reader = _Reader(letters, Work() if work is None else work, either)
     try:
@@ -142,10 +143,10 @@ def tabulate(
 
 
 def reduced(table: Table) -> tuple[Table, tuple[int, ...]]:
-    """Return the smallest table, over classes of letters that it treats alike.
+    """Return the smallest equivalent table, over classes of letters with equal moves.
 
     Returns:
-        the table, and for each letter its class; letter 0 has class 0.
+        the table, and the class of each letter; letter 0 has class 0.
     """
     block = blocks_of(table.moves, table.accepts)
     firsts: dict[int, int] = {}  # by block its first state
@@ -165,12 +166,13 @@ def reduced(table: Table) -> tuple[Table, tuple[int, ...]]:
 
 
 def blocks_of(moves: Sequence[Sequence[int]], accepts: Sequence[bool]) -> list[int]:
-    """Return, by state, the number of its class of states that allow the same letters.
+    """Return, for each state, the number of its class of equivalent states.
 
-    States of one class refuse the same letters, lead to one class, and accept both or neither.
-    Source: Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971.
+    States of one class refuse the same letters, lead to the same classes, and accept both or
+    neither.  Source: Hopcroft, An n log n algorithm for minimizing states in a finite automaton,
+    1971.
     """
-    sink = len(moves)  # where a forbidden letter leads
+    sink = len(moves)  # the target of all forbidden letters
     letters = range(len(moves[0]))
     before: list[list[list[int]]] = [[[] for _ in range(sink + 1)] for _ in letters]
     for state, row in enumerate(moves):
@@ -211,14 +213,14 @@ def blocks_of(moves: Sequence[Sequence[int]], accepts: Sequence[bool]) -> list[i
 def amounts_of(
     rule: Rule, letters: Sequence[Letter], work: Work, either: set[int] | None = None
 ) -> tuple[list[Fraction], Fraction, bool] | None:
-    """Return what each letter adds to a `limit` without keys and window, if its bound is constant.
+    """Return the amount of each letter under a `limit` without keys, window and varying bound.
 
     Returns:
-        the amounts, the bound, and whether no choice was needed.  A letter that may add nothing
-        adds nothing.  None if the bound is no constant number.
+        the amounts, the bound, and whether the amounts are exact.  A letter whose amount is open
+        adds 0.  The result is None if the bound is not a constant number.
 
     Raises:
-        TooMany: it takes too many steps.
+        TooMany: the computation takes too many steps.
     """
     if not isinstance(rule.most, forms.Constant) or rule.most.state[0] != "n":
         return None
@@ -239,8 +241,8 @@ def amounts_of(
 
 Memory: TypeAlias = "tuple[Any, ...]"
 
-# What an element does to a memory: whether it can be in the source and out of it, whether it must
-# and whether it may be a mark, and its value.
+# The effect of an element on a memory. Some choice may put it into the source, and some choice may
+# keep it out. Every choice, or some choice, makes it a mark. It may have a value.
 
 
 class _Effect(NamedTuple):
@@ -252,13 +254,13 @@ class _Effect(NamedTuple):
 
 
 class _Use(NamedTuple):
-    """A source as a condition uses it.
+    """A source in the way that a condition uses it.
 
     Attributes:
         what: ``some``, ``count``, ``sum`` or ``last``.
-        extra: conditions on the element beside those of the source, and whether each is negated.
-        term: of ``sum`` and ``last``: over the element.
-        cap: of ``count`` and ``sum``: amounts from here on are one amount.
+        extra: more conditions on the element, each with a flag: True negates the condition.
+        term: for ``sum`` and ``last``, the term over the element.
+        cap: for ``count`` and ``sum``, the greatest amount that the memory distinguishes.
     """
 
     what: str
@@ -269,12 +271,12 @@ class _Use(NamedTuple):
 
 
 class _Reader:
-    """Conditions over letters and memories.
+    """Evaluates conditions over letters and memories.
 
     Attributes:
-        exact: False once an atom was taken as either true or false.
-        reads: the slots that conditions have read; a caller may clear it.
-        is_complete: whether all slots are known; a use without a slot is *either* from then on.
+        exact: False once a condition was treated as either true or false.
+        reads: the slots that conditions have read since a caller last cleared the set.
+        is_complete: whether all slots are known.  From then on a use without a slot is *either*.
     """
 
     def __init__(
@@ -287,11 +289,11 @@ class _Reader:
         self.slots: list[tuple[str, int, tuple[_Effect | None, ...]]] = []
         self.reads: set[int] = set()
         self._open = set() if either is None else either
-        self._is_open = False  # whether the condition that is looked at is either
+        self._is_open = False  # whether the current condition is either true or false
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._slot_of: dict[tuple[Any, ...], int | None] = {}
         self._names: dict[int, tuple[str, ...]] = {}
-        self._kept: list[Source] = []  # so that ids stay theirs
+        self._kept: list[Source] = []  # keeps the sources alive, so that their ids stay unique
         self._changes: list[list[tuple[int, str, int, Any]]] = []  # by letter
         self._elements: dict[int, tuple[Letter, State | None]] = {}
         self._memory: Memory = ()
@@ -299,8 +301,8 @@ class _Reader:
         self._depth = 0
 
     def known(self, term: Term) -> State | None:
-        """The one state of a term over the letter that is decided; None: it is not known."""
-        self._depth += 1  # no source has a memory here
+        """Return the state of a term over the decided letter; None: several states are possible."""
+        self._depth += 1  # sources have no memory here
         found = self._values(term)
         self._depth -= 1
         if found is None or len(found) != 1:
@@ -309,7 +311,7 @@ class _Reader:
         return next(iter(found))
 
     def pays(self, conditions: Sequence[Condition], letter: Letter) -> bool:
-        """Whether a letter can pay what the letter that is decided owes."""
+        """Return whether some choice lets `letter` pay the debt of the decided letter."""
         self._elements[1] = (letter, None)
         return self._all(conditions, True)
 
@@ -318,17 +320,18 @@ class _Reader:
     def can(
         self, conditions: Sequence[Condition], want: bool, decided: int | None, memory: Memory
     ) -> bool:
-        """Whether all conditions can be true, or one of them false, by some choice.
+        """Return whether some choice makes all conditions true, or makes any of them false.
 
         Args:
-            decided: the letter that is decided; None: the plan ends.
+            want: True asks for all true, False for any false.
+            decided: the index of the letter being decided; None: the plan ends.
         """
         self._memory, self._decided = memory, decided
         self._elements = {} if decided is None else {0: (self.letters[decided], None)}
         return self._all(conditions, want)
 
     def _all(self, conditions: Sequence[Condition], want: bool) -> bool:
-        # Fields beside an `IsOf` are those of its tools; other calls may lack them.
+        # Conditions next to an `IsOf` use fields of its tools, which other calls may lack.
         if not all(self._is_of(part) for part in conditions if isinstance(part, forms.IsOf)):
             return not want
         found = [self._can(condition, want) for condition in conditions]
@@ -357,7 +360,7 @@ class _Reader:
             case forms.Some(of):
                 return self._some(_Use("some", of), want)
             case forms.Every(of, conditions):
-                # An element that is in the source, and of which a condition is false, is a breach.
+                # An element of the source that makes a condition false refutes the `every`.
                 return self._some(_Use("some", of, ((forms.All(conditions), True),)), not want)
             case forms.Among(of, source):
                 equal = forms.Compare("=", forms.Element(source.level), (of,))
@@ -419,7 +422,7 @@ class _Reader:
         return self._judge([of, low, high], judge, want)
 
     def _judge(self, terms: Sequence[Term], judge: Any, want: bool) -> bool:
-        """Whether some choice of the values of terms gives the wanted truth."""
+        """Return whether some choice of values of the terms gives the truth `want`."""
         values = [self._values(term) for term in terms]
         combinations: list[tuple[State, ...]] = [()]
         for states in values:
@@ -432,7 +435,7 @@ class _Reader:
         return any(judge(*one) is want for one in combinations)
 
     def _amount(self, amount: forms.Count | forms.Sum, sign: str, other: Term, want: bool) -> bool:
-        """Whether a count or sum can compare so with a known number, or not so."""
+        """Return whether a count or sum can satisfy (or violate) a comparison with a number."""
         known = self._values(other)
         if known is None:
             return self._either()
@@ -461,14 +464,17 @@ class _Reader:
         return bool(low <= number <= high)
 
     def _cap(self, other: Term) -> int | None:
-        """An amount above every number that a term is, for any letter that is decided."""
+        """Return an amount above all numbers that a term has for any decided letter.
+
+        None: too large.
+        """
         kept = self._elements
         most = 0
         for letter in self.letters:
             self._elements = {0: (letter, None)}
             try:
                 values = self._values(other)
-            except KeyError:  # a field that calls of other tools do not have
+            except KeyError:  # calls of other tools lack the field
                 continue
             if values is None:
                 continue
@@ -481,7 +487,7 @@ class _Reader:
     # Values.
 
     def _values(self, term: Term) -> frozenset[State] | None:
-        """The states that a term can have; None: any."""
+        """Return the states that a term can have; None: any state."""
         self.work.spend()
         match term:
             case forms.Constant(state):
@@ -519,7 +525,8 @@ class _Reader:
 
     def _choose(self, term: forms.Choose) -> frozenset[State] | None:
         of = self._values(term.of)
-        # Each arm is looked at, whatever the term is: so the first look finds all slots.
+        # All arms are evaluated in any case, so that the first evaluation of a letter finds all
+        # slots.
         otherwise = None if term.otherwise is None else self._values(term.otherwise)
         arms = [(_constants(tests), self._values(value)) for tests, value in term.arms]
         if of is None:
@@ -556,9 +563,12 @@ class _Reader:
         return bool(can) if want else not must
 
     def _slot(self, use: _Use) -> int | None:
-        """The number of the memory of a use for the letter that is decided."""
+        """Return the number of the memory of a use for the decided letter.
+
+        None: there is no memory.
+        """
         if self._depth:
-            return None  # a source inside a filter
+            return None  # the source is inside a filter
         key = (id(use.source), use.what, use.extra, use.term, use.cap, self._decided_key(use))
         if key not in self._slot_of:
             self._slot_of[key] = None if self.is_complete else self._new_slot(use)
@@ -569,7 +579,7 @@ class _Reader:
         return number
 
     def _decided_key(self, use: _Use) -> Any:
-        """The states of the letter that is decided which the use of a source depends on."""
+        """Return the states of the decided letter that the use of a source depends on."""
         if self._decided is None:
             return None
         names = self._names.get(id(use.source))
@@ -603,7 +613,7 @@ class _Reader:
         return number
 
     def _effect(self, use: _Use, at: int) -> _Effect | None:
-        """What a letter does to the memory of a use; None: nothing."""
+        """Return the effect of a letter on the memory of a use; None: no effect."""
         letter, source = self.letters[at], use.source
         must = may = False
         for mark in source.marks:
@@ -612,7 +622,8 @@ class _Reader:
         can_be_in, can_be_out = self._is_in(source, letter, use.extra)
         value: Any = None
         if use.what == "last" and not can_be_in and not can_be_out:
-            raise _Unheld  # an unsure element: all that may be the last one have to agree
+            # if it is unsure whether the element is in the source, all candidates have to agree
+            raise _Unheld
         if (can_be_in or not can_be_out) and use.term is not None:
             found = self._values(use.term)
             if use.what == "sum":
@@ -632,7 +643,7 @@ class _Reader:
     def _is_in(
         self, source: Source, letter: Letter, extra: Sequence[tuple[Condition, bool]]
     ) -> tuple[bool, bool]:
-        """Whether a letter can be in a source, and out of it."""
+        """Return whether a letter can be in a source, and whether it can be out of it."""
         base = source.base
         level = source.level
         can_be_in, can_be_out = True, False
@@ -657,7 +668,7 @@ class _Reader:
         else:
             raise _Unheld
         if source.within is not None:
-            self.exact = False  # a call can be older than the window
+            self.exact = False  # a call may be older than the window
             can_be_out = True
         self._elements = {**self._elements, level: (letter, value)}
         for condition in source.conditions:
@@ -669,14 +680,14 @@ class _Reader:
         return can_be_in, can_be_out
 
     def start(self) -> Memory:
-        """The memory of the empty plan."""
+        """Return the memory of the empty plan."""
         first: dict[str, Any] = {
             "some": (False, False), "count": (0, 0), "sum": (0, 0), "last": frozenset((MISSING,)),
         }  # fmt: skip
         return tuple([first[what] for what, _, _ in self.slots])
 
     def after(self, memory: Memory, at: int) -> Memory:
-        """The memory after a letter."""
+        """Return the memory after a letter."""
         if len(self._changes) != len(self.letters):
             self._changes = [
                 [(n, what, cap, effects[i]) for n, (what, cap, effects) in enumerate(self.slots)
@@ -694,7 +705,7 @@ class _Reader:
 
 
 class _Unheld(Exception):
-    """A source has no finite memory over the letters."""
+    """Raised if a source has no finite memory over the letters."""
 
 
 def _constants(tests: Iterable[Term]) -> list[forms.Constant]:
@@ -711,7 +722,8 @@ def _updated(what: str, cap: int, one: Any, effect: _Effect | None) -> Any:
         if effect.may_mark:
             values = values | {MISSING}
         return frozenset((MISSING,)) if effect.must_mark else values
-    # The least is what must be in it since the last call that may be a mark, the most what can be.
+    # The low end counts elements that are surely in it since the last possible mark. The high end
+    # counts all elements that can be in it.
     if what == "some":
         can, must = one
         can, must = can or effect.can_be_in, must or not effect.can_be_out
@@ -727,20 +739,20 @@ _FLIP = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-# Machines: what each kind of statement does with letters.
+# Machines: the effect of letters on each kind of statement.
 
 
 class _Machine:
-    """A statement over memories."""
+    """A statement as an automaton over memories."""
 
     start: Memory
 
     def step(self, memory: Memory, at: int) -> Memory | None:
-        """The memory after a letter; None: the statement forbids it."""
+        """Return the memory after a letter; None: the statement forbids the letter."""
         raise NotImplementedError
 
     def accepts(self, memory: Memory) -> bool:
-        """Whether a plan may end."""
+        """Return whether a plan may end."""
         return True
 
 
@@ -759,7 +771,7 @@ class _Require(_Machine):
         self._rule, self._reader = rule, reader
         self._then = () if rule.then is None else (rule.then,)
         tools = rule.tools or frozenset()
-        # The first look at each letter, with no memory, finds the slots that decide it.
+        # The first evaluation of each letter, without a memory, finds the slots that decide it.
         self._reads: list[tuple[int, ...] | None] = []
         for at, letter in enumerate(reader.letters):
             reader.reads.clear()
@@ -772,7 +784,7 @@ class _Require(_Machine):
         self.start = reader.start()
 
     def _allows(self, at: int, memory: Memory) -> bool:
-        # Both are asked whatever the first says: so the first look at a letter finds all slots.
+        # Both are evaluated in any case, so that the first evaluation of a letter finds all slots.
         excluded = self._reader.can(self._rule.where, False, at, memory)
         holds = self._reader.can(self._then, True, at, memory)
         return excluded or (bool(self._then) and holds)
@@ -794,7 +806,7 @@ class _Require(_Machine):
 
 
 class _Owe(_Machine):
-    """``owe``: a bit for each way in which letters open and pay an obligation."""
+    """``owe``: one bit for each class of letters that open a debt which the same letters pay."""
 
     def __init__(self, rule: Rule, reader: _Reader) -> None:
         self._opens: list[int | None] = []
@@ -853,7 +865,7 @@ class _Limit(_Machine):
                 continue
             if most is None or most[0] != "n":
                 reader.exact = reader.exact and most is not None
-                # A bound that is no number lets nothing through.
+                # A bound that is no number allows nothing.
                 most = ("n", MAX_COUNT if most is None else -1)
             number = self._keys.setdefault(key, len(self._keys))
             step = amount[1]

@@ -1,6 +1,6 @@
-"""Tools, fields and their types as a grammar declares them.
+"""Tools, fields and types in the syntax of a grammar.
 
-Normative text: docs/spec/language.md.  Listings, refusals and comparisons show them.
+Normative text: docs/spec/language.md.  Listings, refusals and comparisons use these texts.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from tcc_certs.values.fields import (
 
 
 def field_text(field: Field) -> str:
-    """The declaration of a field, such as ``note?: text max 200``."""
+    """Return the declaration of a field, such as ``note?: text max 200``."""
     return f"{name_text(field.name)}{'?' * field.optional}: {domain_text(field)}{place_text(field)}"
 
 
 def tool_text(tool: Tool) -> str:
-    """The declaration of a tool without its attributes, such as ``find(id: text) gives (..)``."""
+    """Return the declaration of a tool without attributes: ``find(id: text) gives (..)``."""
     takes, gives = [", ".join(map(field_text, some)) for some in (tool.arguments, tool.answers)]
     text = name_text(tool.name) + (f"({takes})" if takes else "")
     return f"{text} gives ({gives})" if gives else text
 
 
 def domain_text(field: Field) -> str:
-    """The type of an open field, or the values of a listed one, such as ``open | closed``."""
+    """Return the type of an open field, or the values of a listed field: ``open | closed``."""
     if field.type is not None:
         return type_text(field.type)
     return " | ".join([value for value in field.values if value])
 
 
 def name_text(name: str) -> str:
-    """A name, in backticks if it is no identifier."""
+    """Return a name, in backticks if it is no identifier."""
     return written([Name(name)])
 
 
 def type_text(of: FieldType) -> str:
-    """A type without the bounds that it has by default."""
+    """Return the text of a type; bounds that equal the default are left out."""
     match of:
         case TextType(among=among) if among:
             return f"text {' | '.join(map(quoted, among))}"
@@ -86,7 +86,10 @@ def type_text(of: FieldType) -> str:
 
 
 def place_text(field: Field) -> str:
-    """The pointer of a field as `` at "/a/b"``; empty if the field is the member of its name."""
+    """Return the pointer of a field as `` at "/a/b"``.
+
+    '' if it is the member of the field's name.
+    """
     return "" if field.steps == (field.name,) else f" at {quoted(pointer_of(field.steps))}"
 
 

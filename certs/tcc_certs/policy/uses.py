@@ -1,14 +1,14 @@
-"""How the statements of a core use fields: what a session ledger needs of each value.
+"""The uses that statements make of fields, and so the parts of each value that a ledger needs.
 
-Normative text: docs/spec/session.md, section 3.  A gate writes entries by these forms, and a
-validator reads them, so both must come from here.
+Normative text: docs/spec/session.md, section 3.  A gate writes ledger entries by these forms, and a
+validator reads them, so both use this module.
 
-The walk goes through the forms of :mod:`tcc_certs.policy.kinds`, in which definitions, `same` and
-`unused` are expanded.  A term stands for *nodes*: the fields, elements and members that its value
-may come from.  A comparison for equality uses the digests of both sides.  If one side is computed,
-it has no digest, so the other side needs its value.
+The walk visits the forms of :mod:`tcc_certs.policy.kinds`, in which definitions, `same` and
+`unused` are expanded.  Each term has *nodes*: the fields, elements and members that its value may
+come from.  A comparison for equality uses the digests of both sides.  A computed value has no
+digest.  If one side is computed, the ledger needs the value of the other side.
 
-Cost: linear in the forms, and for each form in the different types of the fields that it names.
+Cost: linear in the forms, and for each form in the number of different types of its fields.
 """
 
 from __future__ import annotations
@@ -26,29 +26,30 @@ from tcc_certs.policy.kinds import walk
 from tcc_certs.values.fields import Field, FieldType, ListType, NullableType, RecordType
 from tcc_certs.values.places import State, constant
 
-ELEMENT = "*"  # the step to the elements of a list
+ELEMENT = "*"  # the step from a list to its elements
 _NULL: State = ("z", None)
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What a ledger has of a field, an element of a list or a member of an object.
+    """The parts of a value that a ledger entry has: of a field, a list element or an object member.
 
     Attributes:
-        name: of a field or member.
-        type: of the value, without `or null`; None: the field is listed, and the entry has the
-            text of the value.
-        values: of a listed field.
+        name: the name of the field or member.
+        type: the type of the value, without `or null`.  None: the field is listed, and the entry
+            has the text of the value.
+        values: the values of a listed field.
         nullable: whether null is a value.
-        optional: whether a field or member may be absent.
-        digest, value: whether the entry has them.
-        compared: whether a decision compares the value, or its absence with null.
-        patterns: the patterns that texts are compared with, in order.
-        scopes: the constants that paths and URLs are compared with by `under`, in order.
+        optional: whether the field or member may be absent.
+        digest, value: whether the entry has the digest, and the value.
+        compared: whether a decision compares the value, or compares it with null.
+        patterns: the patterns that statements compare a text with, in order.
+        scopes: the constants that `under` compares a path or URL with, in order.
         size: whether the entry has the length of a list.
-        of: what it has of the elements of a list; None: nothing.
-        members: what it has of the members of an object, in declared order; None: nothing.
+        of: the form of the elements of a list; None: the entry has no elements.
+        members: the forms of the used members of an object, in declared order; None: no member is
+            used.
     """
 
     name: str = ""
@@ -67,25 +68,25 @@ class Form:
 
     @property
     def takes_work(self) -> bool:
-        """Whether the number of elements or steps in an entry is bounded: of lists and patterns."""
+        """True if an entry has list elements or pattern matches, whose number is bounded."""
         inner = any(member.takes_work for member in self.members or ())
         return bool(self.patterns) or self.of is not None or inner
 
     @property
     def has_marks(self) -> bool:
-        """Whether a text in the value is compared with a pattern, or with a constant by `under`."""
+        """True if statements compare a text of the value with a pattern or a constant scope."""
         inner = [*(self.members or ()), *([] if self.of is None else [self.of])]
         return bool(self.patterns or self.scopes) or any(one.has_marks for one in inner)
 
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """The uses of a field of some tools, of an element or of a member.
+    """The uses of a field of some tools, of a list element, or of an object member.
 
     Attributes:
-        declared: the different types or listed values that it may have.
-        equal, value, size: whether its digest, its value or its length is used.
-        null: whether it is compared with null.
+        declared: the different types, or listed values, that it may have.
+        equal, value, size: whether a statement uses its digest, its value or its length.
+        null: whether a statement compares it with null.
     """
 
     declared: tuple[Field, ...]
@@ -98,11 +99,11 @@ class _Node:
     inner: dict[str, _Node] = field(default_factory=dict)
 
     def element(self) -> _Node:
-        """The node of the elements of a list."""
+        """Return the node of the elements of a list."""
         return self._inner(ELEMENT, [_unnamed(one.of) for one in self._types(ListType)])
 
     def member(self, name: str) -> _Node | None:
-        """The node of a member of an object; None: no object has it."""
+        """Return the node of a member of an object; None: no object has this member."""
         named = [
             member
             for one in self._types(RecordType)
@@ -112,7 +113,7 @@ class _Node:
         return self._inner(name, named) if named else None
 
     def members(self) -> Iterator[str]:
-        """The names of the members of all objects."""
+        """Yield the names of the members of all object types."""
         for one in self._types(RecordType):
             for member in one.fields:
                 yield member.name
@@ -128,7 +129,7 @@ class _Node:
 
     @property
     def is_used(self) -> bool:
-        """Whether a statement needs more of an element than that it is there."""
+        """True if a statement uses more of an element than its presence."""
         flags = self.equal, self.value, self.size, self.null
         return any(flags) or bool(self.patterns or self.scopes or self.inner)
 
@@ -138,12 +139,12 @@ class _Node:
 
     @property
     def is_structure(self) -> bool:
-        """Whether a value is a list or an object."""
+        """True if a value may be a list or an object."""
         return self.is_list or bool(self._types(RecordType))
 
     @property
     def is_open(self) -> bool:
-        """Whether a value may be one that the ledger has by its digest."""
+        """True if the type is declared, so that the ledger may have only the digest of a value."""
         return any(one.type is not None for one in self.declared)
 
     @property
@@ -151,7 +152,7 @@ class _Node:
         return any(isinstance(one.type, NullableType) for one in self.declared)
 
     def listed(self) -> Iterator[State]:
-        """The listed values that it may have."""
+        """Yield the listed values that it may have."""
         for one in self.declared:
             if one.type is None:
                 yield from [constant(text) for text in one.values if text and text != "*"]
@@ -160,7 +161,7 @@ class _Node:
 def _inside(
     nodes: Sequence[_Node], others: Sequence[_Node]
 ) -> Iterator[tuple[tuple[_Node, ...], tuple[_Node, ...]]]:
-    """The elements and members of both sides of a comparison of lists or objects."""
+    """Yield the elements and members of both sides of a comparison of lists or objects."""
     both = nodes, others
     if any(node.is_list for node in (*nodes, *others)):
         one, other = [tuple([n.element() for n in side if n.is_list]) for side in both]
@@ -185,13 +186,13 @@ def _stripped(kind: FieldType | None) -> FieldType | None:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """What the value of a term, or an element, may come from.
+    """The possible origins of the value of a term, or of an element.
 
     Attributes:
         nodes: fields, elements and members.
         constants: constants of the core.
         computed: whether it may be the result of a computation, which has no digest.
-        calls: the tools of a call, if it is one.
+        calls: the tools of a call, if it is a call.
         of: the tools of the call that a row belongs to.
         pair: the elements of two lists, if it is a pair.
     """
@@ -208,13 +209,14 @@ _COMPUTED = _Value(computed=True)
 
 
 class Uses:
-    """What a ledger needs of the values of a core.
+    """The parts of all values that a session ledger of a core needs.
 
     Args:
-        rules: the statements of the core, as :class:`tcc_certs.policy.meaning.Policy` has them.
+        rules: the rules of the core's statements (`Policy.rules`).
 
     Attributes:
-        constants: the constants that the header has the digests of.
+        constants: the constants whose digests the header of the ledger has.
+        timed: whether a statement depends on times.
     """
 
     def __init__(self, core: Core, rules: Sequence[Rule]) -> None:
@@ -230,7 +232,7 @@ class Uses:
         self._answers: dict[str, Mapping[str, Form]] = {}
 
     def arguments(self, tool: str) -> Mapping[str, Form]:
-        """The forms of the open arguments of a tool, in declared order."""
+        """Return the forms of the open arguments of a tool, in declared order."""
         found = self._arguments.get(tool)
         if found is None:
             declared = self._core.tool_of[tool].arguments
@@ -242,7 +244,7 @@ class Uses:
         return found
 
     def answers(self, tool: str) -> Mapping[str, Form]:
-        """The forms of the open answers of a tool that are used, in declared order."""
+        """Return the forms of the open answers of a tool that statements use, in declared order."""
         found = self._answers.get(tool)
         if found is None:
             found = {}
@@ -268,11 +270,11 @@ class Uses:
 
 
 def form_of(declared: Field, nodes: Sequence[_Node], *, digest: bool) -> Form:
-    """The form of a field.
+    """Return the form of a field.
 
     Args:
         nodes: its uses.
-        digest: whether the entry has the digest in any case.
+        digest: whether the entry has the digest even if no statement compares the value.
     """
     kind = _stripped(declared.type)
     nullable = kind is not declared.type
@@ -307,7 +309,7 @@ def _inner(nodes: Sequence[_Node], step: str) -> list[_Node]:
 
 
 def _is_timed(rule: Rule) -> bool:
-    """Whether a statement has a window, a deadline, an `ask` or `now`."""
+    """Return whether a statement has a window, a deadline, an `ask` or `now`."""
     if rule.kind == "ask" or rule.within is not None:
         return True
     parts = (*rule.where, *rule.paying, *rule.per, rule.then, rule.most)
@@ -321,12 +323,12 @@ def _is_timed(rule: Rule) -> bool:
 
 
 class _Walker:
-    """Marks the uses that statements make of fields.
+    """Records the uses that statements make of fields.
 
     Attributes:
-        roots: by the names of fields, the nodes of sets of tools.
-        given: by the names of attributes, the nodes of their values.
-        constants: those that are compared with digests.
+        roots: by the name of a field, the nodes of sets of tools.
+        given: by the name of an attribute, the nodes of its values.
+        constants: the constants that are compared with digests.
     """
 
     def __init__(self, core: Core) -> None:
@@ -339,14 +341,14 @@ class _Walker:
             for one in chain(tool.arguments, tool.answers):
                 self._named.setdefault(one.name, []).append((at, one))
         self._root: dict[tuple[int, str], _Node] = {}
-        self._kept: list[Tools] = []  # so that ids stay those of these sets
+        self._kept: list[Tools] = []  # keeps the sets alive, so that their ids stay unique
         self._learned = {one.name: one for one in core.given if isinstance(one, Learned)}
         self.given: dict[str, tuple[_Node, ...]] = {
             one.name: (_Node((one,)),) for one in core.given if not isinstance(one, Learned)
         }
 
     def _declared(self, name: str) -> Mapping[Field, int]:
-        """The different declarations of a field, with the tools of each as bits."""
+        """Return the different declarations of a field, each with the mask of its tools."""
         found = self._masks.get(name)
         if found is None:
             bits: dict[Field, bytearray] = {}
@@ -360,7 +362,7 @@ class _Walker:
         return found
 
     def _field(self, tools: Tools, name: str) -> _Node | None:
-        """The node of a field of a set of tools; None: no tool has it."""
+        """Return the node of a field of a set of tools; None: no tool has the field."""
         key = id(tools), name
         if key not in self._root:
             mask = tools.mask if isinstance(tools, ManyTools) else self._mask(tools)
@@ -380,14 +382,14 @@ class _Walker:
         return found
 
     def _learn(self, name: str) -> tuple[_Node, ...]:
-        """The fields that an attribute may be learned from."""
+        """Return the nodes of the fields that an attribute is learned from."""
         sources = self._learned[name].sources
         fields = [self._field(frozenset([tool]), of) for tool, of in sources]
         self.given[name] = tuple([node for node in fields if node is not None])
         return self.given[name]
 
     def rule(self, rule: Rule) -> None:
-        """Mark the uses of a statement."""
+        """Record the uses of a statement."""
         calls = () if rule.tools is None else (rule.tools,)
         elements = {0: _Value(calls=calls)}
         self._all(rule.where, elements)
@@ -463,12 +465,12 @@ class _Walker:
                 self._ordered(right)
 
     def _ordered(self, value: _Value) -> None:
-        """The value is used: in an order, in arithmetic or in a sum."""
+        """Record that the value is used: in an order, in arithmetic or in a sum."""
         for node in value.nodes:
             node.value = True
 
     def _equal(self, one: _Value, other: _Value) -> None:
-        """Both sides are compared for equality."""
+        """Record that both sides are compared for equality."""
         if one.pair is not None and other.pair is not None:
             for sides in zip(one.pair, other.pair, strict=True):
                 self._equal(*sides)
@@ -488,7 +490,7 @@ class _Walker:
                 node.equal = node.equal or not node.is_structure
 
     def _leaves(self, nodes: Sequence[_Node], others: Sequence[_Node]) -> None:
-        """These are compared with each other."""
+        """Record that values without elements and members are compared with each other."""
         for side, beside in ((nodes, others), (others, nodes)):
             is_open = any(node.is_open for node in beside)
             for node in side:
@@ -508,7 +510,7 @@ class _Walker:
     # Sources.
 
     def _source(self, source: Source, elements: dict[int, _Value]) -> _Value:
-        """What the elements of a source may be; its level keeps them."""
+        """Return the origins of the elements of a source, and store them under its level."""
         for mark in source.marks:
             self._source(mark, elements)
         value = self._base(source, elements)
@@ -540,7 +542,7 @@ class _Walker:
         raise TypeError(source.base)
 
     def _elements(self, value: _Value) -> _Value:
-        """The elements of a list, whose length is used."""
+        """Return the elements of a list, and record that its length is used."""
         for node in value.nodes:
             node.size = True
         return _Value(nodes=tuple([node.element() for node in value.nodes if node.is_list]))
@@ -604,7 +606,7 @@ class _Walker:
         return _joined(results)
 
     def _get(self, of: _Value, name: str) -> _Value:
-        """A field of a call, or a member of an object or a pair."""
+        """Return a field of a call, or a member of an object or a pair."""
         if of.pair is not None and name in ("left", "right"):
             return of.pair[name == "right"]
         nodes = [node for tools in of.calls if (node := self._field(tools, name)) is not None]
@@ -613,7 +615,7 @@ class _Walker:
 
 
 def _joined(values: Sequence[_Value]) -> _Value:
-    """One of several values."""
+    """Return the origins of a value that is any of several values."""
     pairs = [value.pair for value in values if value.pair is not None]
     return _Value(
         nodes=tuple(dict.fromkeys(chain.from_iterable([value.nodes for value in values]))),

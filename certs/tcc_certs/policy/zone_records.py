@@ -1,4 +1,4 @@
-"""The member `zones` of a core: time zones with a name, with the offsets that statements use.
+"""The member `zones` of a core: named time zones with the offsets that statements use.
 
 Normative text: docs/spec/core.md, section 1.  Cost: linear in the offsets.
 """
@@ -15,7 +15,7 @@ from tcc_certs.formats.schema import Known, Table, row
 from tcc_certs.values.fields import zone_of
 from tcc_certs.values.zones import MAX_OFFSETS, MAX_ZONES, Zone, Zones
 
-_BEHIND_SECONDS = 253_402_300_800  # the year 10000 begins
+_BEHIND_SECONDS = 253_402_300_800  # the first second of the year 10000
 _DAY_MINUTES = 24 * 60
 
 

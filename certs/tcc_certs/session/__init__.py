@@ -1,6 +1,6 @@
-"""Sessions: where a session of a core may be, and the validation of its ledger.
+"""Sessions: the positions of a session of a core, and the validation of its ledger.
 
-Start at :mod:`tcc_certs.session.validation`, which has the order of the checks.
+Start at :mod:`tcc_certs.session.validation`, which lists the checks in order.
 """
 
 from tcc_certs.session.validation import SessionValidation, validate

@@ -1,10 +1,10 @@
-"""Limits across sessions: what a call draws on an account, and what its record has of it.
+"""Limits across sessions: the draws of calls on an account, and their records.
 
-Normative text: docs/spec/session.md, section 11.  A ledger shows the draws of its session.  Only
-the account knows the uses of other sessions (``validate --account``).
+Normative text: docs/spec/session.md, section 11.  A ledger shows the draws of its own session.
+Only the account knows the uses of other sessions (``validate --account``).
 
-The *name* of a count does not depend on the bound, the window or the restricted tools' other
-fields, so a grammar that changes these continues the count.
+The *name* of a count depends on the restricted tools, the filter, `per` and the field.  It does not
+depend on the bound or the window, so a grammar that changes these continues the count.
 
 Cost: one hash for each limit; one look-up for each draw.
 """
@@ -34,8 +34,9 @@ class AcrossLimit:
     """A limit of a core that holds across sessions.
 
     Attributes:
-        number: of the statement; text: its canonical text.
-        name: of the count, 64 hex digits.
+        number: the number of the statement.
+        text: its canonical text.
+        name: the name of the count, 64 hex digits.
         within: the window in milliseconds; None: all uses count.
     """
 
@@ -46,7 +47,7 @@ class AcrossLimit:
 
 
 def limits_across(core: Core, rules: Sequence[Rule]) -> Mapping[int, AcrossLimit]:
-    """The limits that hold across sessions, by the numbers of their statements."""
+    """Return the limits that hold across sessions, by the number of the statement."""
     found = {}
     for number, (statement, rule) in enumerate(zip(core.statements, rules, strict=True)):
         if rule.across and isinstance(statement, nodes.Limit):
@@ -74,7 +75,7 @@ def _name_of(core: Core, limit: nodes.Limit, rule: Rule) -> str:
 
 
 def _opened(node: Node, lets: Mapping[str, Definition]) -> Node:
-    """A node with the bodies of definitions in place of their names."""
+    """Return a node with the bodies of definitions in place of their names."""
     arguments: tuple[Node, ...] = ()
     name = node
     if isinstance(node, nodes.Where):
@@ -89,7 +90,7 @@ def _opened(node: Node, lets: Mapping[str, Definition]) -> Node:
 
 
 def _with(node: Node, bound: Mapping[str, Node]) -> Node:
-    """A body with arguments in place of its parameters."""
+    """Return a body with arguments in place of its parameters."""
     if isinstance(node, nodes.Word) and node.name in bound:
         return bound[node.name]
     return nodes.with_parts(node, [_with(part, bound) for part in nodes.parts_of(node)])
@@ -97,11 +98,12 @@ def _with(node: Node, bound: Mapping[str, Node]) -> Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcrossDraw:
-    """What an allowed call draws on the account.
+    """The draw of an allowed call on the account.
 
     Attributes:
-        key: the states of the `per` terms; None: one of them is unknown.
+        amount: the amount of this call.
         bound: the bound of this decision.
+        key: the states of the `per` terms; None if any of them is unknown.
     """
 
     limit: AcrossLimit
@@ -111,12 +113,12 @@ class AcrossDraw:
 
 
 class DrawRecords:
-    """What the calls of one session drew.
+    """The draws of the calls of one session.
 
     Attributes:
-        account: the account that they name; None before the first.
-        drawn: how many calls drew.
-        last: what the last call drew.
+        account: the account that the calls name; None before the first draw.
+        drawn: the number of calls that drew.
+        last: the draws of the last call.
     """
 
     def __init__(self) -> None:
@@ -134,7 +136,7 @@ class DrawRecords:
             draws: in the order of the statements.
 
         Raises:
-            Rejected: S213: the member says something else, or contradicts earlier ones.
+            Rejected: S213: the member differs from the draws, or contradicts earlier records.
         """
         self.last = draws
         found = record.get("across")
@@ -156,7 +158,7 @@ class DrawRecords:
         self.drawn += 1
 
     def carry(self, record: Record) -> None:
-        """Keep the account and the time of a call that another artifact decided."""
+        """Store the account and the time of a call that another artifact decided."""
         found = record.get("across")
         if isinstance(found, dict):
             self.account, self._last_ms = str(found["account"]), int(str(found["at_ms"]))

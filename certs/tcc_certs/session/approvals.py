@@ -1,10 +1,10 @@
-"""Questions to persons, their verdicts, and the calls that approvals let through.
+"""Questions to persons, their verdicts, and the calls that approvals allow.
 
 Normative text: docs/spec/session.md, section 6.  A gate and a validator both keep one
-:class:`Approvals` for a session, and ask it at the time of each decision.
+:class:`Approvals` for a session, and query it at the time of each decision.
 
-Cost: one look-up for each question, verdict and call.  A question that can have no effect any more
-is forgotten, so the memory follows the questions that are open or whose verdict still counts.
+Cost: one look-up for each question, verdict and call.  Questions without further effect are
+removed, so the memory depends only on open questions and on verdicts that still count.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tcc_certs.policy.forms import Rule
 from tcc_certs.policy.history import FAILED
 
 DEFAULT_TERM_MS = 7 * 86_400_000
-MAX_OPEN = 10_000  # open questions of a session
-_MIN_SWEPT = 1024  # questions
+MAX_OPEN = 10_000  # most open questions of a session
+_MIN_SWEPT = 1024  # number of questions before the first removal of old questions
 
 
 class Asked(NamedTuple):
@@ -38,7 +38,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(tool: str, call: str, opened: Mapping[str, Json]) -> Asked:
-    """The call of a record.
+    """Return the call of a record.
 
     Args:
         opened: the member `open`.
@@ -84,7 +84,7 @@ class Question:
         return self.verdict == "denied" and now_ms <= self.expires_ms
 
     def has_ended(self, now_ms: int) -> bool:
-        """Return whether it can have no effect any more, even if a call gives its approval back."""
+        """Return whether it has no further effect, even if a call gives its approval back."""
         return now_ms > (self.until_ms if self.verdict == "approved" else self.expires_ms)
 
 
@@ -92,9 +92,9 @@ class _About:
     """The questions of one statement about one call.
 
     Attributes:
-        latest: the latest question, unless a person approved it.  Earlier questions are neither
-            open nor denied, because the gate asks only if no such question exists.
-        approved: the unused approvals by their ids.
+        latest: the latest question, or None if it was approved.  Earlier questions are neither open
+            nor denied, because the gate asks only if no such question exists.
+        approved: the unused approvals, by id.
     """
 
     __slots__ = ("approved", "latest")
@@ -104,7 +104,7 @@ class _About:
         self.approved: dict[str, Question] = {}
 
     def usable(self, now_ms: int) -> Question | None:
-        """The first approval that a call may use."""
+        """Return the first approval that a call may use, or None."""
         while self.approved:
             question = next(iter(self.approved.values()))
             if question.allows(now_ms):
@@ -114,15 +114,15 @@ class _About:
 
 
 class Standing(NamedTuple):
-    """Decision of persons about a call for which `ask` statements apply.
+    """The decision of persons about a call to which `ask` statements apply.
 
     Exactly one of the four members is set.
 
     Attributes:
-        denied: the question that a person denied.  The call is refused.
+        denied: the question that a person denied; the call is refused.
         waiting: the open question that the call waits for.
-        due: the number of the statement for which the gate asks a person now.
-        approvals: the ids of the approvals that let the call through, one for each statement.
+        due: the number of the statement for which the gate must ask a person now.
+        approvals: the ids of the approvals that allow the call, one for each statement.
     """
 
     denied: Question | None = None
@@ -132,29 +132,30 @@ class Standing(NamedTuple):
 
 
 def term_of(rule: Rule) -> int:
-    """How long a question of an `ask` statement is open, and an approval allows the call."""
+    """Return how long a question of an `ask` statement is open, and an approval is valid, in ms."""
     return DEFAULT_TERM_MS if rule.within is None else rule.within
 
 
 class Approvals:
     """The questions of one session.
 
-    Times that are passed in never decrease.
+    The times that callers pass in must never decrease.
 
     Args:
-        rules: the statements of the core.
+        rules: the rules of the core's statements.
 
     Attributes:
-        questions: by their ids, the oldest first.  Questions that have ended are removed later.
+        questions: by id, the oldest first.  Questions that have ended are removed later.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
         self.questions: dict[str, Question] = {}
         self._about: dict[tuple[int, Asked], _About] = {}
-        self._used: dict[int, Sequence[str]] = {}  # ids by the numbers of calls
-        self._open: dict[str, Question] = {}  # without a verdict; some may have expired
-        self._expiries: list[tuple[int, str]] = []  # a heap of the same
+        self._used: dict[int, Sequence[str]] = {}  # by the number of the call, the ids that it used
+        self._open: dict[str, Question] = {}  # questions without a verdict; some may have expired
+        # a heap of the times when these questions expire
+        self._expiries: list[tuple[int, str]] = []
         self._sweep_at = _MIN_SWEPT
 
     # Decisions.
@@ -190,13 +191,13 @@ class Approvals:
         return list(self._open.values())
 
     def is_full(self, now_ms: int) -> bool:
-        """Return whether the session has MAX_OPEN open questions."""
+        """Return whether the session has `MAX_OPEN` open questions."""
         return len(self._open) >= MAX_OPEN and len(self.open(now_ms)) >= MAX_OPEN
 
     # Records.
 
     def ask(self, question: Question, now_ms: int) -> None:
-        """Keep a new question."""
+        """Add a new question."""
         if len(self.questions) >= self._sweep_at:
             self._sweep(now_ms)
         self.questions[question.id] = self._open[question.id] = question
@@ -204,10 +205,10 @@ class Approvals:
         self._about_of(question).latest = question
 
     def decide(self, question_id: str, verdict: str, at_ms: int) -> Question:
-        """Keep a verdict.
+        """Add a verdict.
 
         Raises:
-            Rejected: S215: there is no such question, it has a verdict, or it has expired.
+            Rejected: S215: the question does not exist, has a verdict, or has expired.
         """
         question = self.questions.get(question_id)
         if question is None:
@@ -223,7 +224,7 @@ class Approvals:
         return question
 
     def use(self, seq: int, ids: Sequence[str]) -> None:
-        """A call uses approvals."""
+        """Mark approvals as used by a call."""
         for question_id in ids:
             question = self.questions[question_id]
             question.used = True
@@ -231,9 +232,9 @@ class Approvals:
         self._used[seq] = ids
 
     def settle(self, seq: int, outcome: str) -> None:
-        """The outcome of a call is known.
+        """Process the outcome of a call.
 
-        A call that failed, without an error that the agent read, gives the approvals back that it
+        A call that failed, without an error that the agent read, gives back the approvals that it
         used.
 
         Args:
@@ -246,14 +247,14 @@ class Approvals:
                 self._about_of(question).approved[question_id] = question
 
     def check(self, ids: Sequence[str], asks: Sequence[int], asked: Asked, now_ms: int) -> None:
-        """The ids let a call through.
+        """Check that the approvals with these ids allow a call.
 
         Args:
-            asks: the `ask` statements that apply to it.
+            asks: the numbers of the `ask` statements that apply to it.
 
         Raises:
-            Rejected: S216: an approval is missing, of another call, out of its term or used; or a
-                person denied the call.
+            Rejected: S216: an approval is missing, expired, used or about another call, or a person
+                denied the call.
         """
         expected = f"{len(asks)} ids, one for each ask that applies" if asks else "no member"
         ensure(len(ids) == len(asks), Code.SESSION_APPROVALS, "approvals", expected, list(ids))
@@ -275,7 +276,7 @@ class Approvals:
         return self._about.setdefault((question.statement, question.asked), _About())
 
     def _sweep(self, now_ms: int) -> None:
-        """Forget the questions that have ended."""
+        """Remove the questions that have ended."""
         kept = [one for one in self.questions.values() if not one.has_ended(now_ms)]
         self.questions = {one.id: one for one in kept}
         self._about = {}

@@ -1,7 +1,7 @@
-"""Reads the earlier records of a session for another artifact, under which the session goes on.
+"""Rewrites earlier records of a session for another artifact, under which the session continues.
 
-Normative text: docs/spec/session.md, section 5.  The calls that were made are not decided again.
-Their records are read as the new artifact would have written them.  So they are its history, and
+Normative text: docs/spec/session.md, section 5.  Calls that were made are not decided again.  Their
+records are rewritten as the new artifact would have written them.  So they are its history, and
 later calls depend on them.  If a record lacks something that the new artifact needs of an argument,
 the session does not fit.  If it lacks something of an answer, this answer is unknown.
 
@@ -32,13 +32,13 @@ OF_ARTIFACT = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An artifact as records of its sessions are read."""
+    """An artifact, prepared for reading the records of its sessions."""
 
     machine: SessionMachine
     uses: Uses
 
     def entries(self, shown: frozenset[tuple[str, str]]) -> Entries:
-        """The forms of the entries of a session.
+        """Return the forms of the entries of a session.
 
         Args:
             shown: pairs of a tool and an open field.
@@ -47,22 +47,23 @@ class Reading:
 
 
 class Carrier:
-    """Rewrites records of earlier artifacts as records of one artifact.
+    """Rewrites records of earlier artifacts for one artifact.
 
     Args:
         due: this artifact.
         target: the first record of the first file that names it.
-        shown: as of :class:`Entries`.
+        shown: pairs of a tool and an open field whose values are shown.
     """
 
     def __init__(self, due: Reading, target: Record, shown: frozenset[tuple[str, str]]) -> None:
         self._due, self._shown = due, shown
         self._entries = due.entries(shown)
         self._had, self._had_entries = due, self._entries
-        self._tools: dict[int, Tool] = {}  # of calls without a known outcome
+        # by call number, the tool; only calls without a known outcome
+        self._tools: dict[int, Tool] = {}
         learned = [one for one in due.machine.core.given if isinstance(one, Learned)]
         self._sources = {source for one in learned for source in one.sources}
-        self._digests: dict[State, Json] = {}  # of the constants of all artifacts
+        self._digests: dict[State, Json] = {}  # constants of all artifacts
         self._constants: dict[Json, State] = {}
         self._agree(self._entries, target)
 
@@ -70,13 +71,13 @@ class Carrier:
         """Read the next records by another artifact, which this header names.
 
         Raises:
-            Rejected: S205.
+            Rejected: S205: a constant has different digests, or two constants have the same digest.
         """
         self._had, self._had_entries = had, had.entries(self._shown)
         self._agree(self._had_entries, header)
 
     def _agree(self, entries: Entries, header: Record) -> None:
-        """A constant has one digest in all headers.
+        """Check that each constant has the same digest in all headers.
 
         Raises:
             Rejected: S205.
@@ -93,7 +94,7 @@ class Carrier:
         """Return the entries of the session's attributes, as the new artifact needs them.
 
         Raises:
-            Rejected: S218.
+            Rejected: S218: an entry lacks something that the new artifact needs.
         """
         old, new = [
             [one for one in of.machine.core.given if isinstance(one, Field)]
@@ -107,10 +108,10 @@ class Carrier:
             raise _unfit(f"session.{error}", "what the new artifact reads", "less") from None
 
     def record(self, kind: str, record: Record) -> Record | None:
-        """A record as the artifact would have it; None: it has no effect there.
+        """Return a record as the new artifact would have it; None: it has no effect there.
 
         Args:
-            record: its members have their form.
+            record: a record whose members are well formed.
 
         Raises:
             Rejected: S218: the session does not fit the artifact.
@@ -168,17 +169,17 @@ class Carrier:
             raise _unfit("answered", f"a tool with errors, in the new artifact: {tool.name}", 1)
 
     def _answer(self, tool: Tool, record: dict[str, Any]) -> None:
-        """Rewrite the answers of a call that is done, in place.
+        """Rewrite the answers of a done call, in place.
 
-        An answer is kept if both artifacts read it alike and the new one has its value.  The others
-        become unknown.
+        An answer is kept if both artifacts read it alike and the new artifact has its value.  Other
+        answers become unknown.
 
         Args:
-            tool: of the new artifact.
+            tool: the tool of the new artifact.
 
         Raises:
-            Unfit: an attribute is learned from an answer that becomes unknown here.  A later answer
-                must not teach another value.
+            Unfit: an attribute is learned from an answer that becomes unknown here.  Otherwise a
+                later answer could give it another value.
         """
         record.pop("unforeseen", None)
         old = {one.name: one for one in self._had.machine.core.tool_of[tool.name].answers}
@@ -217,10 +218,10 @@ def _is_alike(had: Field | None, due: Field) -> bool:
 
 
 def _check_places(had: Sequence[Field], due: Sequence[Field]) -> None:
-    """Require that `had` has each field of `due` at the same place, or nothing at its place.
+    """Check that `had` has each field of `due` at the same place, or has nothing at its place.
 
     Raises:
-        Unfit: `had` has another field there, or this field elsewhere.
+        Unfit: `had` has another field there, or has this field elsewhere.
     """
     names = {one.name: one for one in had}
     for field in due:
@@ -231,7 +232,7 @@ def _check_places(had: Sequence[Field], due: Sequence[Field]) -> None:
 
 
 def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether one place lies inside the other; the step `*` fits every step."""
+    """Return whether one place lies inside the other; the step `*` matches every step."""
     pairs = zip(one, other, strict=False)
     return all(step == beside or "*" in (step, beside) for step, beside in pairs)
 

@@ -1,11 +1,11 @@
-"""Validation of a delegated session together with the session of its parent.
+"""Validates a delegated session together with the session of its parent.
 
-Each call of the child is a call of the parent, too.  Both ledgers are validated first, with their
+Each call of the child is also a call of the parent.  Both ledgers are validated first, with their
 common key.  Then each call of the child is looked up in the parent's ledger, by its id there.
 
 Normative text: docs/spec/session.md, section 10.
 
-Cost: both validations, and linear in the calls of both ledgers, which are kept.
+Cost: both validations, and linear in the calls of both ledgers, which are kept in memory.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ from tcc_certs.values.places import NONE, State, listed_states
 
 
 def link(session_id: str, seq: int, attempt: int) -> str:
-    """The id of a child's call in the parent's ledger.
+    """Return the id of a child's call in the parent's ledger.
 
     Args:
-        session_id: of the child.
-        attempt: how many calls of this number the parent already has that the child does not have:
-            the gate was killed between both records, or the child's could not be written.
+        session_id: the id of the child's session.
+        seq: the number of the call in the child's ledger.
+        attempt: how many calls with this number the parent has and the child lacks.  This happens
+            if the gate was killed between both records, or could not write the child's record.
     """
     return f"{session_id}/{seq}" + (f"/{attempt}" if attempt else "")
 
@@ -45,13 +46,13 @@ Side: TypeAlias = "tuple[Core, Offer, Mapping[str, Json]]"
 
 
 def same_call(sides: tuple[Side, Side], key: bytes) -> bool:
-    """Whether two records have the same tool and the same arguments.
+    """Return whether two records have the same tool and the same arguments.
 
-    A listed value and an open value are the same if the digests are equal.
+    A listed value and an open value are the same if their digests are equal.
 
     Args:
-        sides: of each record the core, the offer, and the open arguments as recorded.
-        key: of the digests of both.
+        sides: for each record, the core, the offer, and the recorded open arguments.
+        key: the common key of the digests.
     """
     (core, offer, _), (other_core, other, _) = sides
     if core.tools[offer.tool].name != other_core.tools[other.tool].name:
@@ -103,9 +104,9 @@ class _Call:
     """A recorded call.
 
     Attributes:
-        core: of the artifact under which the call was made.
-        answered: whether the agent has read the error of a call that failed.
-        unforeseen: whether `observed` has only a part of the listed answers.
+        core: the core of the artifact under which the call was made.
+        answered: whether the agent read the error of a call that failed.
+        unforeseen: whether `observed` lacks some of the listed answers.
     """
 
     core: Core
@@ -125,7 +126,7 @@ class _Ledger:
 
     Attributes:
         header: the first record.
-        named: places in `calls`, by the `ref` of the record.
+        named: by the `ref` of a record, the index in `calls`.
     """
 
     header: Record
@@ -148,15 +149,16 @@ def validate_delegated(
     """Validate the ledger of a child together with the ledger of its parent.
 
     Args:
-        ledger, artifact: the child's.  Ledgers are read twice.
-        parent, parent_artifact: of the session that its header names.
-        key: 32 bytes, of both.
+        ledger, artifact: the ledger and artifact of the child.  Ledgers are read twice.
+        parent, parent_artifact: the ledger and artifact of the session that the child's header
+            names.
+        key: the key of both sessions, 32 bytes.
         more, parent_more: the files that continue the ledgers.
         parent_others: further artifacts of the parent, if its policy changed in the session.
         pin: the digest of the child's artifact, hex.
 
     Returns:
-        that of the child, with S501 to S503 at the child's lines.
+        the validation of the child, with findings S501 to S503 at the child's lines.
     """
     found = validation.validate(ledger, artifact, more=more, pin=pin, key=key)
     if not _holds(found):
@@ -192,7 +194,7 @@ def validate_delegated(
 
 
 def _holds(found: validation.SessionValidation) -> bool:
-    """Whether the ledger claims something; it may lack its end."""
+    """Return whether the ledger has a claim; it may lack its end."""
     if found.verdict == VALID:
         return found.claim_type != validation.NO_CLAIM
     return found.word == "INCOMPLETE" and found.claim_type == validation.CONFORMANT_PREFIX
@@ -202,7 +204,7 @@ def _read(files: Sequence[Ledger], artifacts: Sequence[CheckedArtifact]) -> _Led
     """Return the calls of a valid ledger.
 
     Args:
-        artifacts: those that the files name.
+        artifacts: the artifacts that the files name.
     """
     found: _Ledger | None = None
     line = 0
@@ -271,7 +273,7 @@ def _compare(child: _Ledger, parent: _Ledger, key: bytes, findings: Findings) ->
 
 
 def _check_unmade(parent: _Ledger, places: Iterable[int], line: int, findings: Findings) -> None:
-    """Calls of the parent that the child does not have were not made, as far as is known."""
+    """Check that calls that only the parent has were not made, as far as is known."""
     for at in places:
         if parent.calls[at].outcome not in ("unknown", "failed"):
             where = f"line {parent.calls[at].line} of the parent's ledger"
@@ -279,7 +281,10 @@ def _check_unmade(parent: _Ledger, places: Iterable[int], line: int, findings: F
 
 
 def _places(parent: _Ledger, session_id: str, seq: int, key: bytes) -> Iterator[int]:
-    """The parent's calls with the ids of a number of the child, the last one last."""
+    """Yield the indices of the parent's calls for a call number of the child.
+
+    The last is the real one.
+    """
     attempt = 0
     while True:
         at = parent.named.get(reference_digest(key, link(session_id, seq, attempt)).hex())
@@ -290,7 +295,7 @@ def _places(parent: _Ledger, session_id: str, seq: int, key: bytes) -> Iterator[
 
 
 def _settles(call: _Call, other: _Call) -> bool:
-    """Whether both outcomes and their listed answers are equal, as far as both are known."""
+    """Return whether both outcomes and listed answers are equal, where both are known."""
     if "unknown" in (call.outcome, other.outcome):
         return True
     mine, theirs = call.observed, other.observed
@@ -300,7 +305,7 @@ def _settles(call: _Call, other: _Call) -> bool:
 
 
 def _answers_agree(call: _Call, other: _Call) -> bool:
-    """Whether the open answers of one place and type that both have, have one digest."""
+    """Return whether open answers of both, at the same place and type, have equal digests."""
     mine, theirs = [
         {answer.name: answer for answer in made.core.tools[made.offer.tool].answers}
         for made in (call, other)
@@ -313,12 +318,12 @@ def _answers_agree(call: _Call, other: _Call) -> bool:
 
 
 def _alike(one: object, other: object) -> bool:
-    """Whether the same values of two types have the same digests."""
+    """Return whether equal values of two types have equal digests."""
     plain = (TextType, NumberType, FlagType, PathType, UrlType)
     return one == other or (type(one) is type(other) and isinstance(one, plain))
 
 
 def _same_digest(one: Json, other: Json) -> bool:
-    """Whether two entries have one digest, if both have a digest."""
+    """Return whether two entries have equal digests, or any of them has none."""
     digests = [_object(entry).get("digest") for entry in (one, other)]
     return None in digests or digests[0] == digests[1]

@@ -1,11 +1,11 @@
-"""Entries: what a session ledger has of the values of calls.
+"""Entries: the parts of the values of calls that a session ledger has.
 
-Normative text: docs/spec/session.md, sections 2 and 3.  :class:`EntryWriter` writes entries from
-states, for a gate.  :class:`EntryReader` makes states from entries, for a validator: the definition
-decides the same on both.  Which members an entry has follows from the uses of its field
+Normative text: docs/spec/session.md, sections 2 and 3.  For a gate, :class:`EntryWriter` writes
+entries from states.  For a validator, :class:`EntryReader` makes states from entries.  Both kinds
+of states give the same decisions.  The members of an entry follow from the uses of its field
 (:mod:`tcc_certs.policy.uses`) and from the fields that the owner shows.
 
-Cost: one BLAKE3 for each digest, and linear in the values.
+Cost: one BLAKE3 hash for each digest, and linear in the values.
 """
 
 from __future__ import annotations
@@ -58,21 +58,21 @@ from tcc_certs.values.types import check_text
 
 Entry: TypeAlias = "dict[str, Json]"
 
-MOST_ELEMENTS = 1 << 14  # of all lists of one record
-_FIRST_SWEEP = 1 << 10  # digests at which forgotten ones are looked for
-HALF = 32  # hex digits of a digest that are compared
+MOST_ELEMENTS = 1 << 14  # in all lists of one record
+_FIRST_SWEEP = 1 << 10  # number of digests at which the reader first removes unused digests
+HALF = 32  # hex digits of a digest that comparisons use
 NULL: State = ("z", None)
 _MARKS = {True: "1", False: "0", None: "-"}
 _TRUTHS = {"1": True, "0": False, "-": None}
 _UNKNOWN: Entry = {"unknown": True}
-Test: TypeAlias = "str | State"  # a pattern, or the constant after an `under`
+Test: TypeAlias = "str | State"  # a pattern, or the constant of an `under`
 
 
 # Canonical bytes of states.
 
 
 def canonical_bytes(state: State) -> tuple[bytes, bytes]:
-    """The type byte and the canonical bytes of a value."""
+    """Return the type byte and the canonical bytes of a value."""
     kind, value = state
     match kind:
         case "s" | "p" | "u":
@@ -119,14 +119,14 @@ def _write_json(state: State, parts: list[bytes]) -> None:
                 _write_json(member, parts)
             parts.append(b"}")
         case _:
-            parts.append(b"[]")  # a value that is not listed
+            parts.append(b"[]")  # a value that is not listed (`*`)
 
 
 # Forms.
 
 
 class Entries:
-    """The forms of the entries of a session: the uses of the core, and the fields that are shown.
+    """The forms of the entries of a session: the uses of the core, and the shown fields.
 
     Args:
         shown: pairs of a tool and an open field.
@@ -142,7 +142,7 @@ class Entries:
         self._answers: dict[str, Mapping[str, Form]] = {}
 
     def arguments(self, tool: str) -> Mapping[str, Form]:
-        """The forms of the open arguments of a tool, in declared order."""
+        """Return the forms of the open arguments of a tool, in declared order."""
         found = self._arguments.get(tool)
         if found is None:
             forms = self.uses.arguments(tool)
@@ -152,7 +152,7 @@ class Entries:
         return found
 
     def answers(self, tool: str) -> Mapping[str, Form]:
-        """The forms of the open answers of a tool that the ledger has, in declared order."""
+        """Return the forms of the open answers of a tool that have entries, in declared order."""
         found = self._answers.get(tool)
         if found is None:
             used, found = self.uses.answers(tool), {}
@@ -170,7 +170,7 @@ class Entries:
 
     @cached_property
     def constants(self) -> Sequence[State]:
-        """The constants whose digests the header has, in its order."""
+        """The constants whose digests the header has, in the order of the header."""
         return sorted(self.uses.constants, key=canonical_bytes)
 
 
@@ -181,7 +181,7 @@ class EntryWriter:
     """Writes the entries of one session.
 
     Args:
-        key: 32 bytes, of the session's digests.
+        key: the key of the session, 32 bytes.
     """
 
     def __init__(self, entries: Entries, key: bytes) -> None:
@@ -190,11 +190,11 @@ class EntryWriter:
         self._working: dict[str, list[tuple[str, Form]]] = {}
 
     def constants(self) -> list[str]:
-        """The member `constants` of the header."""
+        """Return the member `constants` of the header."""
         return [self.digest(state) for state in self._entries.constants]
 
     def given(self, states: Mapping[str, State]) -> dict[str, Json]:
-        """The member `given` of the header.
+        """Return the member `given` of the header.
 
         Raises:
             Rejected: R105: a value has too many elements, or takes too many steps to match.
@@ -202,7 +202,7 @@ class EntryWriter:
         return self._of(self._entries.uses.given, states)
 
     def arguments(self, tool: str, states: Mapping[str, State]) -> dict[str, Json]:
-        """The member `open` of a call.
+        """Return the member `open` of a call.
 
         Raises:
             Rejected: R105: a value has too many elements, or takes too many steps to match.
@@ -210,7 +210,7 @@ class EntryWriter:
         return self._of(self._entries.arguments(tool), states)
 
     def check_arguments(self, tool: str, states: Mapping[str, State]) -> None:
-        """Raise as :meth:`arguments` does, without making entries."""
+        """Raise in the same cases as :meth:`arguments`, without making entries."""
         working = self._working.get(tool)
         if working is None:
             forms = self._entries.arguments(tool).items()
@@ -241,9 +241,9 @@ class EntryWriter:
     def answers(
         self, tool: str, states: Mapping[str, State]
     ) -> tuple[dict[str, Json], dict[str, State]]:
-        """The member `answers` of an outcome, and the states that a validator will see.
+        """Return the member `answers` of an outcome, and the states that a validator will derive.
 
-        An answer with too many elements or steps is unknown.
+        An answer with too many elements or steps is recorded as unknown.
         """
         budget = _Budget()
         found: dict[str, Json] = {}
@@ -265,9 +265,9 @@ class EntryWriter:
         return found, seen
 
     def answers_seen(self, tool: str, states: dict[str, State]) -> tuple[dict[str, State], bool]:
-        """The states that :meth:`answers` gives, and whether an entry would be unknown.
+        """Return the states that :meth:`answers` gives, and whether any answer is unknown.
 
-        A session without a ledger has no entries, and decides alike.
+        Sessions without a ledger use this: they write no entries but decide alike.
         """
         budget = _Budget()
         seen, lacks_one = states, False
@@ -286,15 +286,20 @@ class EntryWriter:
         return seen, lacks_one
 
     def digest(self, state: State, length: int = 32) -> str:
-        """The digest of a value, hex."""
+        """Return the digest of a value, hex.
+
+        Args:
+            length: its length in bytes.
+        """
         kind, data = canonical_bytes(state)
         return blake3(kind + data, key=self._key).hexdigest(length)
 
     def entry(self, form: Form, state: State, budget: _Budget, *, inside: bool = False) -> Entry:
-        """The entry of a value.
+        """Return the entry of a value.
 
         Args:
-            inside: whether it is inside a list or an object.
+            inside: whether the value is inside a list or an object; its digest is then half as
+                long.
         """
         found: Entry = {}
         if form.type is None:
@@ -328,7 +333,7 @@ class EntryWriter:
 
 
 class _Budget:
-    """What the entries of one record may still take."""
+    """The work that the entries of one record may still take."""
 
     def __init__(self) -> None:
         self.elements = MOST_ELEMENTS
@@ -338,7 +343,7 @@ class _Budget:
         """Count the elements of a list.
 
         Raises:
-            Rejected: R105.
+            Rejected: R105: the lists of the record have too many elements.
         """
         self.elements -= elements
         if self.elements < 0:
@@ -346,10 +351,10 @@ class _Budget:
             raise Rejected(Code.OPEN_VALUE, "value", expected, "more")
 
     def marks(self, patterns: Sequence[str], state: State) -> str:
-        """The marks of a value, one for each pattern.
+        """Return the marks of a value, one for each pattern.
 
         Raises:
-            Rejected: R105.
+            Rejected: R105: the texts of the field take too many steps to match.
         """
         if state[0] not in TEXTS:
             return "-" * len(patterns)
@@ -361,10 +366,10 @@ class _Budget:
 
 
 def _check(form: Form, state: State, budget: _Budget) -> None:
-    """Take what the entry of a value takes.
+    """Count the work for the entry of a value, without making the entry.
 
     Raises:
-        Rejected: R105.
+        Rejected: R105: the budget is exceeded.
     """
     if form.type is None:
         return
@@ -385,22 +390,22 @@ def _check(form: Form, state: State, budget: _Budget) -> None:
 
 
 def mark_of(state: State, test: Test) -> bool | None:
-    """Whether a value passes a test, as the definition says."""
+    """Return whether a value passes a test: matches a pattern, or is under a constant."""
     return matches(state, test) if isinstance(test, str) else under(state, test)
 
 
 def listed_text(values: Sequence[str], state: State) -> str:
-    """The canonical text of a listed value; ``*`` if it is not listed."""
+    """Return the canonical text of a listed value; ``*`` if the value is not listed."""
     return next((text for text in values if text and constant(text) == state), "*")
 
 
-# Entries of another artifact.
+# Entries written under another artifact.
 
 
 class Unfit(Exception):
     """A field cannot be read as another artifact needs it.
 
-    The text names the field, or the member of an object that does not fit; it is empty for an
+    The text names the field, or the member of an object that does not fit.  It is empty for an
     element of a list.
     """
 
@@ -408,13 +413,13 @@ class Unfit(Exception):
 def fitted_arguments(
     due: Mapping[str, Form], had: Mapping[str, Form], found: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """Return the entries of `found` that an artifact needs, as this artifact would write them.
+    """Return the entries of `found` as another artifact would write them.
 
     Entries of names outside `due` are dropped.  A name that `found` lacks is left out without an
-    error: :class:`EntryReader` checks the names.
+    error, because :class:`EntryReader` checks the names.
 
     Args:
-        due: the forms that the artifact needs, by name.
+        due: the forms that the other artifact needs, by name.
         had: the forms by which `found` was written.
 
     Raises:
@@ -429,15 +434,15 @@ def fitted_answers(
     found: Mapping[str, Json],
     needed: Container[str] = (),
 ) -> dict[str, Json]:
-    """Return the entries of answers as an artifact would write them.
+    """Return the entries of answers as another artifact would write them.
 
-    An answer becomes unknown if `had` lacks it, or if its entry records too little.  An answer
-    that `had` has and `found` lacks was absent, and stays absent.
+    An answer becomes unknown if `had` lacks it, or if its entry records too little.  An answer that
+    `had` has and `found` lacks was absent, and stays absent.
 
     Args:
-        due, had, found: as of :func:`fitted_arguments`.
-        needed: the names of answers that must not become unknown here.  An entry that says
-            `unknown` already is kept.
+        due, had, found: see :func:`fitted_arguments`.
+        needed: the names of answers that must not become unknown here.  An entry that is already
+            `unknown` is kept.
 
     Raises:
         Unfit: an answer in `needed` would become unknown.
@@ -445,7 +450,7 @@ def fitted_answers(
     fitted: dict[str, Json] = {}
     for name, form in due.items():
         if name in had and name not in found:
-            continue  # it is absent
+            continue  # the answer is absent
         try:
             if name not in had:
                 raise Unfit(name)
@@ -458,13 +463,13 @@ def fitted_answers(
 
 
 def _fitted(due: Form, had: Form, found: Json) -> Entry:
-    """Return an entry as the form `due` would have it.
+    """Return an entry as the form `due` requires it.
 
     The entries of listed fields and of unknown answers are returned unchanged.
 
     Raises:
-        Unfit: the forms differ in type or listed values; the value may be null, and `due` does
-            not allow null; or the entry lacks a member, a mark or an inner entry that `due` needs.
+        Unfit: the forms differ in type or listed values.  Or the value may be null, and `due` does
+            not allow null.  Or the entry lacks a member, a mark or an inner entry that `due` needs.
     """
     whole = isinstance(due.type, ListType | RecordType | UnionType | TimeType | DateType)
     alike = due.type == had.type if whole else type(due.type) is type(had.type)
@@ -473,7 +478,7 @@ def _fitted(due: Form, had: Form, found: Json) -> Entry:
     if due.type is None or found == _UNKNOWN:
         return found
     if had.nullable and not due.nullable and found.get("type", "z") == "z":
-        raise Unfit(due.name)  # it may be null
+        raise Unfit(due.name)  # the value may be null
     names = ["digest"] * due.digest + ["value"] * due.value
     names += ["type"] * (due.value or isinstance(due.type, UnionType))
     if not found.keys() >= set(names):
@@ -494,7 +499,7 @@ def _fitted(due: Form, had: Form, found: Json) -> Entry:
     if inside is None:
         if not (had.of or had.members or had.size):
             raise Unfit(due.name)
-        return entry  # it is null
+        return entry  # the value is null
     if due.size:
         entry["size"] = len(inside) if isinstance(inside, list) else inside
     elif due.of is not None and had.of is not None and isinstance(inside, list):
@@ -518,10 +523,10 @@ def _fitted(due: Form, had: Form, found: Json) -> Entry:
 
 @dataclass(slots=True, eq=False)
 class _At:
-    """Where an entry is, for findings.
+    """The place of an entry, for findings.
 
     Attributes:
-        met: whether a record has such an entry.
+        met: whether a record has an entry for this field.
     """
 
     where: str
@@ -537,7 +542,7 @@ class _Prepared(NamedTuple):
     """A field whose entries are read.
 
     Attributes:
-        is_digest: whether an entry is a digest alone.
+        is_digest: whether an entry consists of only a digest.
     """
 
     name: str
@@ -560,17 +565,19 @@ def _prepare(where: str, owner: str, forms: Mapping[str, Form]) -> Sequence[_Pre
 class EntryReader:
     """Makes states from the entries of one session.
 
-    A value whose digest is the digest of a constant is that constant.  Any other value is
-    ``("d", Digested)``, one object for each digest.  With the key the reader forgets a digest that
-    no call has any more, unless the ledger has marks or the type byte of its value.
+    If the digest of a value equals the digest of a constant, its state is the constant.  The state
+    of any other value is ``("d", Digested)``, with one object for each digest.  With the key, the
+    reader drops the digests of calls that are no longer kept, unless the ledger has marks or the
+    type byte of the value.
 
     Args:
-        constants: the digests of `Entries.constants`, hex, in their order.
-        key: of the digests, if it is known: then digests of values that the ledger has are derived.
+        constants: the digests of `Entries.constants`, hex, in the same order.
+        key: the key of the digests, if it is known.  The reader then recomputes the digests of
+            values that the ledger has.
 
     Raises:
-        Rejected: S101 the number of constants; S205 a digest that is not of its constant, or two
-            constants with one digest.
+        Rejected: S101 the number of constants is wrong; S205 a digest does not belong to its
+            constant, or two constants have the same digest.
     """
 
     def __init__(self, entries: Entries, constants: Sequence[str], key: bytes | None) -> None:
@@ -583,42 +590,43 @@ class EntryReader:
             )
         self._constants: frozenset[State] = frozenset(due)
         self._states: dict[str, State] = {}  # by the first half of the digest
-        self._refs: dict[str, ref[Digested]] = {}  # digests of forgotten values
+        self._refs: dict[str, ref[Digested]] = {}  # weak references to digests that may be dropped
         self._next_sweep = _FIRST_SWEEP
-        self._digests: dict[State, str] = {}  # the first half, of values that the ledger shows
-        self._whole: dict[str, str] = {}  # the digests of constants by their first halves
+        # first half of the digest of each value that the ledger shows
+        self._digests: dict[State, str] = {}
+        self._whole: dict[str, str] = {}  # by its first half, the whole digest of a constant
         self._prepared: dict[tuple[str, str], Sequence[_Prepared]] = {}
         for state, digest in zip(due, constants, strict=True):
             self._value(_At("constants"), digest, state)
         self.keep()
 
     def keep(self) -> None:
-        """Keep what was read so far."""
+        """Make all digests that were read so far permanent."""
         self._kept = (len(self._states), len(self._digests), len(self._whole))
 
     def forget(self) -> None:
-        """Forget what was read since :meth:`keep`: the entries of a call that is not made."""
+        """Undo all reading since :meth:`keep`, for a call that is not made."""
         known: tuple[dict[Any, Any], ...] = (self._states, self._digests, self._whole)
         for found, kept in zip(known, self._kept, strict=True):
             while len(found) > kept:
                 found.popitem()
 
     def given(self, found: Mapping[str, Json]) -> dict[str, State]:
-        """The states of the attributes that the session starts with.
+        """Return the states of the attributes that the session starts with.
 
         Raises:
-            Rejected: S101 which attributes there are; S203, S204, S205 as :meth:`arguments`.
+            Rejected: S101 an entry is missing or unknown; S203, S204, S205 as in :meth:`arguments`.
         """
         forms = self._entries.uses.given
         self._check_names("given", forms, found, Code.SESSION_HEADER)
         return self._read("given", "session", forms, found)
 
     def arguments(self, tool: str, found: Mapping[str, Json]) -> dict[str, State]:
-        """The states of the open arguments of a call.
+        """Return the states of the open arguments of a call.
 
         Raises:
-            Rejected: S203 which entries there are, or the members of an entry; S204 a value that
-                is not of its type; S205 a digest or a mark that contradicts another one.
+            Rejected: S203 an entry, or a member of an entry, is missing or unknown.  S204 a value
+                is not of its type.  S205 a digest or mark contradicts another digest or mark.
         """
         forms = self._entries.arguments(tool)
         if found.keys() != forms.keys():
@@ -626,10 +634,10 @@ class EntryReader:
         return self._read("open", tool, forms, found)
 
     def answers(self, tool: str, found: Mapping[str, Json]) -> dict[str, State]:
-        """The states of the open answers of a call that is done, as far as the ledger has them.
+        """Return the states of the open answers of a done call that have entries.
 
         Raises:
-            Rejected: S210 which entries there are; S203, S204, S205 as :meth:`arguments`.
+            Rejected: S210 an entry is missing or unknown; S203, S204, S205 as in :meth:`arguments`.
         """
         forms = self._entries.answers(tool)
         self._check_names("answers", forms, found, Code.SESSION_OBSERVED)
@@ -669,7 +677,7 @@ class EntryReader:
         return states
 
     def _known(self, place: _At, form: Form, digest: str) -> State:
-        """The state of a value of which the ledger has the digest alone."""
+        """Return the state of a value for which the ledger has only the digest."""
         if form.compared:
             state = self._found(digest[:HALF])
             if state is not None and state[0] == "d" and state[1].digest == digest:
@@ -678,7 +686,7 @@ class EntryReader:
         return SOME_LIST if isinstance(form.type, ListType) else _some(form.type)
 
     def met(self) -> Iterator[tuple[str, Form]]:
-        """The names and forms of the fields that the ledger has a value of."""
+        """Yield the names and forms of the fields that have an entry in the ledger."""
         for prepared in self._prepared.values():
             for _, form, place, _ in prepared:
                 if place.met:
@@ -688,11 +696,11 @@ class EntryReader:
         self, place: _At, form: Form, found: Json, known: State | None, left: list[int],
         *, inside: bool,
     ) -> State:  # fmt: skip
-        """The state of an entry.
+        """Return the state of an entry.
 
         Args:
-            known: the value, if a list or an object around it is shown.
-            left: how many elements the lists of this record may still have.
+            known: the value, if the ledger shows a list or an object around it.
+            left: one number: the elements that the lists of this record may still have.
         """
         if not isinstance(found, dict):
             raise _wrong_members(place, form, found)
@@ -727,7 +735,7 @@ class EntryReader:
     def _check_members(
         self, place: _At, form: Form, found: Entry, value: State | None, digest: str
     ) -> bool:
-        """The entry has the members that are due; whether it is the entry of null."""
+        """Check that an entry has the required members, and return whether its value is null."""
         due = {"digest"} if form.digest else set()
         if form.value:
             due |= {"type", "value"}
@@ -777,10 +785,11 @@ class EntryReader:
     def _check_type(
         self, place: _At, form: Form, union: UnionType, kind: Json, state: State
     ) -> None:
-        """The type byte of a value is one of the union's, and always the same.
+        """Check that the type byte belongs to the union, and is always the same for this value.
 
         Raises:
-            Rejected: S204 no value of the union has it; S205 the value has another one.
+            Rejected: S204 no type of the union has this byte; S205 the value had another byte
+                before.
         """
         kinds = {_byte_of(one) for one in union.of} | ({"z"} if form.nullable else set())
         if not isinstance(kind, str) or kind not in kinds:
@@ -870,7 +879,10 @@ class EntryReader:
     # Digests.
 
     def half_of(self, state: State) -> str | None:
-        """The first half of the digest of a value, as far as the ledger or the key shows it."""
+        """Return the first half of the digest of a value.
+
+        None if neither ledger nor key gives it.
+        """
         if state[0] == "d":
             return state[1].digest[:HALF] or None
         found = self._digests.get(state)
@@ -879,7 +891,7 @@ class EntryReader:
         return found
 
     def _found(self, half: str) -> State | None:
-        """The state of a digest that was read and not forgotten."""
+        """Return the state of a digest that was read and not dropped."""
         state = self._states.get(half)
         if state is None:
             known = self._refs.get(half)
@@ -889,7 +901,7 @@ class EntryReader:
         return state
 
     def _new(self, half: str, digest: str) -> State:
-        """The state of a digest that is no constant's."""
+        """Return a new state for a digest that belongs to no constant."""
         state: State = "d", Digested(digest, self._constants)
         if self._writer is None:
             self._states[half] = state
@@ -901,7 +913,7 @@ class EntryReader:
         return state
 
     def _value(self, place: _At, digest: str, value: State | None) -> State:
-        """The state of a digest.
+        """Return the state of a digest.
 
         Args:
             value: the value, if the ledger has it.
@@ -933,7 +945,7 @@ class EntryReader:
             return state
         shown: State | None = state if state[0] != "d" else state[1].value
         if shown is None:
-            if value in self._constants:  # its digest is another
+            if value in self._constants:  # the constant has another digest
                 raise Rejected(
                     Code.SESSION_DIGEST, place.text, "the digest of the constant", digest
                 )
@@ -948,7 +960,7 @@ class EntryReader:
         return state
 
     def _check_whole(self, place: _At, state: State, half: str, digest: str) -> None:
-        """Two digests with one first half are one digest."""
+        """Check that two digests with the same first half are equal."""
         known = state[1].digest if state[0] == "d" else self._whole[half]
         if len(known) == len(digest) and known != digest:
             raise Rejected(Code.SESSION_DIGEST, place.text, f"{known}, as before", digest)
@@ -958,11 +970,11 @@ class EntryReader:
     def _mark(
         self, place: _At, form: Form, name: str, tests: Sequence[Test], found: Entry, state: State
     ) -> None:
-        """Keep the marks of a value, which the member of a name has.
+        """Store the marks of a value, which are in the member `name`.
 
         Raises:
-            Rejected: S203 the number or the form of the marks; S205 they contradict the value, or
-                earlier marks.
+            Rejected: S203 the number or format of the marks is wrong; S205 they contradict the
+                value or earlier marks.
         """
         member = found[name]
         text = member if isinstance(member, str) else ""
@@ -983,12 +995,12 @@ class EntryReader:
                 raise Rejected(Code.SESSION_DIGEST, place.text, expected, mark)
 
 
-PRESENT: State = ("d", Digested())  # a value that no decision looks at
-SOME_LIST: State = ("l", ())  # a list that no decision looks into; it may have elements
+PRESENT: State = ("d", Digested())  # a value that no decision uses
+SOME_LIST: State = ("l", ())  # a list whose elements no decision uses; it may have elements
 
 
 def _byte_of(kind: FieldType) -> str:
-    """The type byte of the values of a type in a union."""
+    """Return the type byte of the values of a type in a union."""
     match kind:
         case TextType():
             return "s"
@@ -1006,7 +1018,7 @@ def _byte_of(kind: FieldType) -> str:
 
 
 def _some(kind: FieldType | None) -> State:
-    """A value that no decision looks into."""
+    """Return the state of a value whose content no decision uses."""
     if isinstance(kind, RecordType):
         return "r", tuple([(field.name, PRESENT) for field in kind.fields])
     return PRESENT
@@ -1031,7 +1043,7 @@ def _wrong_members(place: _At, form: Form, found: object) -> Rejected:
 
 
 def state_of(kind: str, text: str, declared: FieldType | None, *, nullable: bool) -> State:
-    """The value of canonical bytes.
+    """Return the value of canonical bytes.
 
     Args:
         kind: its type byte.
@@ -1039,7 +1051,7 @@ def state_of(kind: str, text: str, declared: FieldType | None, *, nullable: bool
         declared: the type of the field, without `or null`.
 
     Raises:
-        Rejected: R105, R106: the type has no such value, or another text for it.
+        Rejected: R105, R106: the type has no such value, or writes it differently.
     """
     if kind == "z":
         _ensure(nullable and not text, "a value of the type", "null")
@@ -1080,7 +1092,7 @@ def state_of(kind: str, text: str, declared: FieldType | None, *, nullable: bool
 
 
 def _of_union(kind: str, text: str, types: Sequence[FieldType]) -> State:
-    """The value of canonical bytes that has one of these types."""
+    """Return the value of canonical bytes that has any of these types."""
     if kind == "j":
         found = _typed(json_value(text), UnionType(of=tuple(types)))
         _ensure(found == ("j", text.encode()), "canonical JSON of a list or object", text)
@@ -1109,7 +1121,7 @@ def _milliseconds(text: str, declared: TimeType | DateType) -> int:
 
 
 def _state_in(value: Any, declared: Field) -> State:
-    """The state of a value in canonical JSON, where moments are milliseconds."""
+    """Return the state of a value in canonical JSON, where moments are milliseconds."""
     match declared.type:
         case None:
             if value == []:
@@ -1153,7 +1165,7 @@ def _state_in(value: Any, declared: Field) -> State:
 
 
 def _in_union(value: Any, types: Sequence[FieldType]) -> State:
-    """The state of a value of a union in canonical JSON, where moments are milliseconds."""
+    """Return the state of a union's value in canonical JSON, where moments are milliseconds."""
     if isinstance(value, list | dict):
         return _typed(value, UnionType(of=tuple(types)))
     for one in types:
@@ -1163,7 +1175,7 @@ def _in_union(value: Any, types: Sequence[FieldType]) -> State:
 
 
 def _plain(value: Any) -> State:
-    """A text, number or flag; null is the listed value."""
+    """Return the state of a text, number or flag; null is the listed value."""
     if value is None or isinstance(value, bool):
         return NULL if value is None else ("b", value)
     if isinstance(value, str):

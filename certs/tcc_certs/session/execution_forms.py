@@ -1,6 +1,6 @@
-"""The forms of what a session's records say of models: budgets, who makes a call, what it took.
+"""The formats of record members about models: budgets, the model of a call, and its amounts.
 
-Normative text: docs/spec/session.md, section 8.  Cost: one pattern match a value.
+Normative text: docs/spec/session.md, section 12.  Cost: one pattern match for each value.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from tcc_certs.formats import ledger_schema as form
 from tcc_certs.formats.codec import Json
 
 Forms: TypeAlias = Mapping[str, form.Format]
-Fields: TypeAlias = tuple[Forms, Forms]  # those that are needed, and perhaps more
+Fields: TypeAlias = tuple[Forms, Forms]  # required and optional members
 
 
 def _object(what: str, needed: Forms, more: Forms) -> form.Format:
-    """An object of the members `needed`, and perhaps some of `more`, each in its form."""
+    """Return the format of an object with all members `needed`, and any members of `more`."""
     known = {**needed, **more}
 
     def holds(value: Json) -> bool:
@@ -68,7 +68,7 @@ _TOOK_OBJECT = _object(
     {**_TOOK, **_SUMS},
     {**_STATED, "atom": form.ATOM, "account_left": form.LEFT},
 )
-# What the records of a kind have beside what sessions without models have.
+# Additional members of the records of a kind, in sessions with a budget.
 FIELDS: Mapping[str, Fields] = {
     "budget": (
         {"controller": _WEIGHTS},

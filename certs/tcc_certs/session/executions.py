@@ -1,9 +1,9 @@
-"""Models that make calls of a session: their budget, which one is chosen, what they took of it.
+"""Models that make calls of a session: their budget, the choice of a model, and its amounts.
 
-Normative text: docs/spec/session.md, section 8.  The choice is that of the controller of asks: an
-execution is an ask about a width of 2, of which a call that was done gains 1.  Choice, expected
-amounts, sums and what is left are derived; what a call or a search took is taken from the ledger.
-Cost: the controller's choice for each call, and for each model that an account had too little for.
+Normative text: docs/spec/session.md, section 12.  The controller of questions chooses the model.
+It treats an execution as a question about a width of 2, of which a done call gains 1.  The choice,
+expected amounts, sums and remainders are derived.  The amounts that a call or a search took come
+from the ledger.  Cost: the controller's choice for each call, and a step for each refused model.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from tcc_certs.session.records import MAC
 if TYPE_CHECKING:
     from tcc_certs.policy.atoms import Atom
 
-# The budget, as its record has it.
+# The budget, from its record.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetRecord:
-    """What a `budget` record says.
+    """The content of a `budget` record.
 
     Attributes:
-        rule: of the controller, with the caps and what was taken of privacy before.
-        adapters: of the models that make calls.
-        account: that they draw on; None: none.
+        rule: the rule of the controller, with the caps and earlier privacy spending.
+        adapters: the adapters of the models that make calls.
+        account: the account that they draw on; None: no account.
     """
 
     rule: AskRule
@@ -47,11 +47,11 @@ class BudgetRecord:
 
 
 def read_budget(record: Record, core: Core, session: str) -> BudgetRecord:
-    """The budget of a session, from a record whose fields have their form.
+    """Return the budget of a session from a record whose members are well formed.
 
     Raises:
-        Rejected: L103 a decimal or an atom that is not canonical; S401 a value that none can have,
-            or adapters that are not those of the core.
+        Rejected: L103 a decimal or an atom is not canonical; S401 a value is not allowed, or the
+            adapters differ from those of the core.
     """
     taken = header.taken_of(record, says=True)
     rule = rule_of("leaf", record["controller"], header.caps_of(record), taken)
@@ -65,7 +65,7 @@ def read_budget(record: Record, core: Core, session: str) -> BudgetRecord:
 
 
 def _rules(record: Record, rule: AskRule, core: Core) -> Iterator[tuple[str, bool, object]]:
-    """Field, whether it holds, what is expected."""
+    """Yield, for each check of a budget: the member, whether the check passes, the expectation."""
     weights = (rule.price_weight[0] > 0, rule.latency_weight[0] > 0, rule.epsilon_weight[0] >= 0)
     yield "controller", all(weights), "weights above 0; of epsilon, at least 0"
     number, places = rule.margin or (1, 1)
@@ -85,11 +85,11 @@ def _rules(record: Record, rule: AskRule, core: Core) -> Iterator[tuple[str, boo
 
 
 def makers(core: Core) -> list[Model]:
-    """The models of a grammar that make calls."""
+    """Return the models of a grammar that make calls."""
     return [model for tool in core.tools for model in executing(tool.models)]
 
 
-# What models make and take.
+# Calls that models make, and their amounts.
 
 WIDTH = 2
 _MODEL, _AMOUNT, _ACCOUNT = Code.SESSION_MODEL, Code.SESSION_AMOUNT, Code.SESSION_RESERVATION
@@ -97,10 +97,11 @@ _NONE = "no member"
 
 
 class Executions:
-    """The calls that models make in one session, and what asks of searches took beside.
+    """The calls that models make in one session, and the amounts of searches.
 
     Attributes:
-        made: how many calls; asked_times: how many searches took something.
+        made: the number of calls.
+        asked_times: the number of searches with a record.
     """
 
     def __init__(self, budget: BudgetRecord, tools: tuple[Tool, ...], findings: Findings) -> None:
@@ -113,11 +114,15 @@ class Executions:
         self._pending: tuple[int, Choice] | None = None
 
     def call(self, tool: int, found: Json | None, line: int) -> None:
-        """A call of `tool`, whose record says `found` of the model that makes it.
+        """Check the member `execute` of a call record.
+
+        Args:
+            tool: the index of the tool.
+            found: the member; None: it is absent.
 
         Raises:
-            Rejected: S402 another model is chosen, or none fits; S404 it says something of an
-                account that there is not; L709 as of a run.
+            Rejected: S402 another model is chosen, or no model fits.  S404 it names an account, but
+                the session has none.  L709 see :mod:`tcc_certs.replay.asking.account`.
         """
         models = self._models[tool]
         if not models:
@@ -147,11 +152,15 @@ class Executions:
         self._pending = tool, choice
 
     def outcome(self, found: Json | None, done: bool, line: int) -> None:
-        """The outcome of the last call, whose record says `found` of what it took.
+        """Check the member `took` of the last call's outcome, and count its amounts.
+
+        Args:
+            found: the member; None: it is absent.
+            done: whether the outcome is `done`.
 
         Raises:
-            Rejected: S402 it says nothing, or of a call that no model made; its atom is none; L103
-                an amount of more than nine places.
+            Rejected: S402 the member is missing, or no model made the call, or an atom is missing;
+                L103 an amount has more than nine places.
         """
         if self._pending is None:
             ensure(found is None, _MODEL, "took", "no field: no model made this call", found)
@@ -163,7 +172,7 @@ class Executions:
         self._settle(took, int(done))
         expected = {**_amounts(took), **self._sums(self._controller.spent)}
         if took.atom is not None:
-            expected["atom"] = found["atom"]  # one that was read has the one form that it has
+            expected["atom"] = found["atom"]  # canonical, because `_atom` has read it
         if self._drawn is not None and "account_left" in found:
             expected |= self._drawn.settled(spent, took, found, line, self._findings)
         elif self._drawn is not None:
@@ -171,11 +180,11 @@ class Executions:
         self._compare("took", expected, found, line)
 
     def asked(self, record: Record, line: int) -> None:
-        """What the asks of a search took.
+        """Add the amounts that the questions of a search took.
 
         Raises:
-            Rejected: L103 an amount of more than nine places, or what is no atom; S403 atoms
-                where none are counted.
+            Rejected: L103 an amount has more than nine places, or an atom is malformed; S403 the
+                session counts no atoms.
         """
         spent, listed = self._controller.spent, record.get("atoms", ())
         spent = spent.plus(_read_amounts(record, None))
@@ -188,7 +197,7 @@ class Executions:
         self._compare("", {**expected, **self._sums(spent)}, record, line)
 
     def makes(self, tool: int) -> bool:
-        """Whether models make the calls of a tool."""
+        """Return whether models make the calls of a tool."""
         return bool(self._models[tool])
 
     def _settle(self, took: SpentAmounts, gained: int) -> None:
@@ -198,7 +207,7 @@ class Executions:
             self._pending = None
 
     def _refused(self, ranked: Sequence[Choice], found: Mapping[str, Json], line: int) -> int:
-        """How many models the account had too little for: the best ones, in their order."""
+        """Return how many models, the best first, the account refused for lack of budget."""
         listed = found.get("refused", ())
         items = listed if isinstance(listed, list) else []
         for number, item in enumerate(items):
@@ -267,7 +276,7 @@ def _read_amounts(found: Mapping[str, Json], atom: Atom | None) -> SpentAmounts:
 
 
 def left_of(caps: SpendingCaps, spent: SpentAmounts) -> dict[str, Json]:
-    """The remainder of each cap that there is, below 0 where it is exceeded."""
+    """Return the remainder of each cap that is set; it is negative if the cap is exceeded."""
     pairs = (
         ("price", caps.price, spent.price, 0),
         ("latency_ms", caps.latency, spent.latency, 0),

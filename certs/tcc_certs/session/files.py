@@ -13,12 +13,12 @@ _is_number = re.compile("[1-9][0-9]{0,8}").fullmatch
 
 
 def file_name(first: Path, number: int) -> Path:
-    """The name of a file of a ledger; 0 is the first file."""
+    """Return the name of a file of a ledger; number 0 is the first file."""
     return first.with_name(f"{first.name}.{number}") if number else first
 
 
 def files_of(first: Path) -> list[Path]:
-    """The files of a ledger that exist, in their order; a number in between may be missing.
+    """Return the files of a ledger that exist, in order; a number in between may be missing.
 
     Raises:
         OSError: the folder cannot be read.
@@ -31,10 +31,11 @@ def files_of(first: Path) -> list[Path]:
 
 
 def place_of(files: Sequence[Path], lines: Sequence[int], line: int) -> tuple[Path, int]:
-    """The file of a line that is numbered over all files, and its number there.
+    """Return the file of a line, and the number of the line in this file.
 
     Args:
-        lines: how many lines of each file were read.
+        lines: the number of lines that were read of each file.
+        line: the number of the line, counted over all files.
     """
     last = max(0, len(lines) - 1)
     for path, count in zip(files, lines[:last], strict=False):

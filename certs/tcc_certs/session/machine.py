@@ -1,21 +1,22 @@
-"""Where a session may be, which calls it allows, and where they lead.
+"""The positions of a session, the calls that it allows, and the positions after them.
 
 The definition of the core decides every statement.  The automaton of the artifact decides the plan
-expression, and whether the session can still finish.  A gate asks a :class:`Course` before each
-call; a validator asks one for each record of a ledger.
+expression, and whether the session can still finish.  A gate queries a :class:`Course` before each
+call.  A validator queries a course for each record of a ledger.
 
 Normative text: docs/spec/session.md, sections 5 and 8.
 
-If the automaton has cycles, a total of depth is not in it.  Then a state of a session is a state of
-the automaton and the number of calls so far, as one number: q + n * calls.  A call leads only to
+An automaton with cycles leaves out totals of depth.  Then a state of a session combines a state q
+of the automaton with the number of calls so far: q + n * calls, for n states.  A call leads only to
 states from which an end is near enough.
 
-A *position* is a set of such states, or *nowhere*.  A session holds each position that
-it may be at, whatever its unknown outcomes were.  If an outcome becomes known late, the positions
-after that call are computed again.  The set only gets smaller, so an allowed call stays allowed.
+A *position* is a set of such states, or *nowhere*.  A session holds each position that it may be
+at, for any outcome of the calls with unknown outcome.  If an outcome becomes known later, the
+positions after that call are computed again.  The set only gets smaller, so an allowed call stays
+allowed.
 
-Cost: a call from positions that were met before is a look-up.  Otherwise it takes the edges of each
-state held.  A late outcome takes the steps of the calls after it, at most `MAX_REFOLDED` in all.
+Cost: a look-up for a call from positions that occurred before.  Otherwise the edges of each held
+state.  A late outcome takes the steps of the later calls, at most `MAX_REFOLDED` in all.
 """
 
 from __future__ import annotations
@@ -42,26 +43,26 @@ from tcc_certs.values.places import UNKNOWN, State, listed_states
 
 Position: TypeAlias = "tuple[int, ...]"  # states, strictly increasing
 Positions: TypeAlias = "tuple[Position, ...]"  # strictly increasing, never empty
-# The index of the value of each listed argument, or of each listed answer; None: not known.
+# For each listed argument, or each listed answer, the index of its value; None: not known.
 Chosen: TypeAlias = "tuple[int, ...]"
 Answer: TypeAlias = "tuple[int | None, ...]"
 
 NOWHERE: Position = ()
 MAX_POSITIONS = 64
 _NO_ANSWERS: Mapping[str, State] = MappingProxyType({})
-_MAX_KEPT = 1 << 12  # looks
+_MAX_KEPT = 1 << 12  # most cached looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Offer:
-    """A call as its caller chooses it.  The world chooses its listed answers.
+    """A call without its listed answers, as the agent chooses it.
 
     Attributes:
         tool: index into ``Core.tools``.
         text: canonical text without listed answers.
-        values: for each listed argument the index of its value.
-        sizes: how many values each listed answer has.
-        calls: the call of the artifact for each answer that the artifact has.
+        values: for each listed argument, the index of its value.
+        sizes: for each listed answer, the number of its values.
+        calls: by the listed answers, the call of the artifact.
     """
 
     tool: int
@@ -72,19 +73,20 @@ class Offer:
 
     @property
     def answers(self) -> int:
-        """The number of answers that the tool has."""
+        """The number of combinations of listed answers of the tool."""
         return prod(self.sizes)
 
 
 @dataclass(slots=True)
 class Look:
-    """Where a call leads from the positions held.
+    """The positions after a call.
 
     Attributes:
-        after: the positions that the session may be at if the outcome is unknown, with repeats.
-        code: R201 if a position leads only nowhere, R301 if there would be too many positions.
-        done: the positions after each answer that was asked for.
-        unknown: `after` without repeats, once it was asked for.
+        after: the positions that the session may be at if the outcome is unknown; may have repeats.
+        code: R201 if the call leads nowhere from a held position, R301 if there would be too many
+            positions; None if neither applies.
+        done: cache: the positions after a done call, by its answers.
+        unknown: cache: `after`, sorted and without repeats.
     """
 
     after: list[Position]
@@ -94,7 +96,7 @@ class Look:
 
 
 class Listed:
-    """The listed fields of a tool, and the states of their values by index."""
+    """The listed fields of a tool, and the states of their values."""
 
     def __init__(self, tool: Tool) -> None:
         self._arguments = _values(tool.arguments)
@@ -105,16 +107,16 @@ class Listed:
         self.arguments = len(self._arguments)
 
     def chosen(self, states: Mapping[str, State]) -> tuple[int | None, ...]:
-        """The indices of the listed arguments."""
+        """Return the index of the value of each listed argument."""
         return tuple([of.get(states[name]) for name, of in self._of_arguments])
 
     def states(self, values: Sequence[int]) -> dict[str, State]:
-        """The states of the listed arguments."""
+        """Return the states of the listed arguments with these indices."""
         pairs = zip(self._arguments, values, strict=True)
         return {name: states[at] for (name, states), at in pairs}
 
     def answer(self, states: Mapping[str, State]) -> Answer:
-        """The indices of the listed answers; None where the answer is not known."""
+        """Return the index of the value of each listed answer; None: the answer is not known."""
         return tuple([of.get(states.get(name, UNKNOWN)) for name, of in self._of_answers])
 
 
@@ -129,10 +131,10 @@ def _indices(
 
 
 def call_text(tool: Tool, values: Sequence[int]) -> str:
-    """The canonical text of a call without its listed answers.
+    """Return the canonical text of a call without its listed answers.
 
     Args:
-        values: for each listed argument the index of its value.
+        values: for each listed argument, the index of its value.
     """
     chosen = []
     for field, at in zip(tool.listed, values, strict=False):
@@ -144,10 +146,10 @@ def call_text(tool: Tool, values: Sequence[int]) -> str:
 
 
 class SessionMachine:
-    """The automaton of an artifact, as sessions use it.  All sessions share it.
+    """The automaton of an artifact, shared by all its sessions.
 
     Args:
-        core_calls: for each call of the artifact its index in the core.
+        core_calls: for each call of the artifact, its index in the core.
 
     Attributes:
         start: the positions that a session holds before its first call.
@@ -167,7 +169,7 @@ class SessionMachine:
 
     @cached_property
     def _calls_of(self) -> Mapping[int, Sequence[int]]:
-        """The calls of the artifact by their tools."""
+        """The calls of the artifact, by tool."""
         found: dict[int, list[int]] = {}
         for call, index in enumerate(self._core_calls):
             found.setdefault(self.core.calls[index].tool, []).append(call)
@@ -175,11 +177,11 @@ class SessionMachine:
 
     @cached_property
     def tools(self) -> Mapping[str, int]:
-        """The index of each tool of the core by its name."""
+        """By name, the index of each tool of the core."""
         return {tool.name: at for at, tool in enumerate(self.core.tools)}
 
     def offers(self, tool: int) -> Mapping[Chosen, Offer]:
-        """The offers of a tool that the artifact has a call of, by the values of its arguments."""
+        """Return the offers of a tool that the artifact has, by the values of the arguments."""
         found = self._offers.get(tool)
         if found is None:
             found = self._offers[tool] = self._offers_of(tool)
@@ -206,16 +208,16 @@ class SessionMachine:
         return {offer.text: offer for offers in every for offer in offers}
 
     def offer(self, text: str) -> Offer | None:
-        """The offer of a canonical text; None: the artifact has no such call."""
+        """Return the offer with a canonical text; None: the artifact has no such call."""
         return self._by_text.get(text)
 
     def offer_for(self, tool: int, arguments: Mapping[str, State]) -> Offer | None:
-        """The offer of a tool with these arguments; None: the artifact has no such call."""
+        """Return the offer of a tool with these arguments; None: the artifact has no such call."""
         chosen: Any = self.listed(tool).chosen(arguments)
         return self.offers(tool).get(chosen)
 
     def listed(self, tool: int) -> Listed:
-        """The listed fields of a tool."""
+        """Return the listed fields of a tool."""
         found = self._listed.get(tool)
         if found is None:
             found = self._listed[tool] = Listed(self.core.tools[tool])
@@ -223,19 +225,19 @@ class SessionMachine:
 
     @cached_property
     def commuting(self) -> frozenset[tuple[int, int]]:
-        """The pairs of tools whose calls may be under way together, the lesser index first."""
+        """The pairs of tools whose calls may be under way together, the smaller index first."""
         tools = [self.core.calls[index].tool for index in self._core_calls]
         rules, states = policy_of(self.core).rules, self._automaton.states
         return commuting(self.core, rules, lru_cache(1 << 12)(self._row), tools, states)
 
     def commute(self, tool: int, other: int) -> bool:
-        """Whether calls of two tools may be under way together."""
+        """Return whether calls of two tools may be under way together."""
         return (min(tool, other), max(tool, other)) in self.commuting
 
-    # Where calls lead.
+    # Positions after calls.
 
     def look(self, held: Positions, offer: Offer) -> Look:
-        """Where a call leads from the positions held; the latest results are kept."""
+        """Return the positions after a call from the held positions; recent results are cached."""
         found = self._looks.get((held, offer))
         if found is None:
             if len(self._looks) >= _MAX_KEPT:
@@ -259,7 +261,7 @@ class SessionMachine:
         return Look(every, code, done)
 
     def done(self, held: Positions, offer: Offer, answer: Answer) -> Positions:
-        """The positions after a call that is done, for each answer that agrees with `answer`."""
+        """Return the positions after a done call, for all answers that agree with `answer`."""
         look = self.look(held, offer)
         found = look.done.get(answer)
         if found is None:
@@ -278,19 +280,19 @@ class SessionMachine:
         return found
 
     def unknown(self, held: Positions, offer: Offer) -> Positions:
-        """The positions after a call whose outcome is not known."""
+        """Return the positions after a call whose outcome is not known."""
         look = self.look(held, offer)
         look.unknown = look.unknown or tuple(sorted(set(look.after)))
         return look.unknown
 
     def step(self, position: Position, call: int) -> Position:
-        """Where a call of the artifact leads from a position."""
+        """Return the position after a call of the artifact."""
         if self._most is not None:
             return self._counted_step(position, call)
         return self._plain_step(position, call)
 
     def _counted_step(self, position: Position, call: int) -> Position:
-        """:meth:`step`, with the number of calls in each state."""
+        """Do the work of :meth:`step` if states include the number of calls."""
         size, found = self._automaton.states, set[int]()
         for state in position:
             made, q = divmod(state, size)
@@ -299,12 +301,16 @@ class SessionMachine:
         return tuple(sorted(found))
 
     def _count(self, q: int, made: int) -> int:
-        """A state of the automaton after some calls; -1: no end is near enough."""
+        """Return the state q after `made` calls as one number; -1: no end is near enough."""
         near = self._most is None or made + self._automaton.calls_to_go[q] <= self._most
         return q + made * self._automaton.states if near else -1
 
     def next_calls(self, state: int) -> list[int]:
-        """The calls of the artifact after which a plan may go on from a state, increasing."""
+        """Return the calls of the artifact after which a plan may continue, increasing.
+
+        Args:
+            state: a state of the session, not of the automaton.
+        """
         made, q = (0, state) if self._most is None else divmod(state, self._automaton.states)
         edges = self._automaton.edges(q)
         if self._most is None:
@@ -312,7 +318,7 @@ class SessionMachine:
         return [call for call, to in edges if self._count(to, made + 1) >= 0]
 
     def _plain_step(self, position: Position, call: int) -> Position:
-        """:meth:`step` in the automaton."""
+        """Do the work of :meth:`step` for states of the automaton."""
         found: list[int] = []
         calls, starts = self._automaton.edge_call, self._automaton.edge_start
         for state in position:
@@ -324,26 +330,26 @@ class SessionMachine:
         return tuple(found if len(position) == 1 else sorted(set(found)))
 
     def _row(self, state: int) -> Mapping[int, tuple[int, ...]]:
-        """The edges of a state: for each call its targets, increasing."""
+        """Return the edges of a state: by call, its targets, increasing."""
         row: dict[int, list[int]] = {}
         for call, target in self._automaton.edges(state):
             row.setdefault(call, []).append(target)
         return {call: tuple(targets) for call, targets in row.items()}
 
     def accepts(self, position: Position) -> bool:
-        """Whether a plan may end at a position."""
+        """Return whether a plan may end at a position."""
         size = self._automaton.states
         return any(self._automaton.accept[state % size] for state in position)
 
     def shown(self, held: Positions) -> list[int]:
-        """The `states` of a record: all states of all positions, each once, -1 for nowhere."""
+        """Return the member `states` of a record: all states of all positions, -1 for nowhere."""
         if len(held) == 1:
             return list(held[0]) or [-1]
         return sorted({state for position in held for state in position or (-1,)})
 
 
 def agrees(answer: Answer, known: Answer) -> bool:
-    """Whether an answer may be one of which a part is known."""
+    """Return whether a full answer agrees with the known parts of another answer."""
     return all(at is None or at == one for one, at in zip(answer, known, strict=True))
 
 
@@ -351,49 +357,49 @@ def agrees(answer: Answer, known: Answer) -> bool:
 
 
 class Decider(Protocol):
-    """An object that decides statements, as :class:`tcc_certs.policy.meaning.Policy` does.
+    """An object that decides statements, such as :class:`tcc_certs.policy.meaning.Policy`.
 
-    A decider and its history belong together: each may know its own kind of history.
+    A decider works with the class of histories that it was made for.
     """
 
     @property
     def rules(self) -> Sequence[Rule]:
-        """The statements of the core, their words resolved."""
+        """The rules of the core's statements."""
 
     def refusals(self, history: Any, call: Call, now_ms: int) -> Sequence[Refusal]:
-        """The statements that do not let a call through, in the order of the core."""
+        """Return the statements that refuse a call, in the order of the core."""
 
     def draws(self, history: Any, call: Call, now_ms: int) -> Mapping[int, Draw]:
-        """The draws of a call, by the number of each limit that counts it."""
+        """Return the draws of a call, by the number of each limit that counts it."""
 
     def bound(self, number: int, history: Any, call: Call, now_ms: int) -> Any | None:
-        """The bound of a limit for a call: what the limit surely allows; None: nothing."""
+        """Return the least value that a limit's bound may have for a call; None: no lower end."""
 
     def debts(self, history: Any, now_ms: int) -> Sequence[Debt]:
-        """The obligations that may be open."""
+        """Return the obligations that may be open."""
 
     def unmet(self, history: Any, now_ms: int) -> Sequence[int]:
-        """The numbers of the statements that keep the session from finishing."""
+        """Return the numbers of the statements that keep the session from finishing."""
 
     def forget(self, history: Any, now_ms: int) -> None:
-        """Let a history forget calls that no later decision needs."""
+        """Remove the calls from a history that no later decision needs."""
 
 
 class SessionHistory(History, Protocol):
-    """A history that the calls of a session are added to."""
+    """A history to which the calls of a session are added."""
 
     def add(self, call: Call, draws: Mapping[int, Draw]) -> None:
-        """Add a call that was decided, with its draws."""
+        """Add a decided call with its draws."""
 
     def record(self, call: Call, outcome: str, answers: Mapping[str, State]) -> None:
-        """Record an outcome of a call, or another one once an unknown outcome becomes known."""
+        """Set the outcome of a call, also when an unknown outcome becomes known."""
 
 
 class Refused(NamedTuple):
-    """A call is refused.
+    """The refusal of a call.
 
     Attributes:
-        statement: the number of the statement that refuses it; None: no statement does.
+        statement: the number of the statement that refuses it; None: the plan or the positions do.
     """
 
     code: Code
@@ -401,12 +407,13 @@ class Refused(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """A decision on a call.
+    """The decision on a call.
 
     Attributes:
-        refused: the first refusal by a statement, the plan or the positions; None: there is none.
+        refused: the first refusal by a statement, the plan or the positions; None if nothing
+            refuses.
         asks: the numbers of the `ask` statements that apply, in the order of the core.  The caller
-            looks for their approvals.
+            checks their approvals.
     """
 
     refused: Refused | None
@@ -425,15 +432,15 @@ class _Step:
 class Course:
     """The calls of one session, in order, and the positions that it holds.
 
-    A call that is under way counts as one whose outcome is unknown.  Positions are computed when
-    they are asked for.  Calls before the first unknown outcome are not kept here.
+    A call under way counts like a call with an unknown outcome.  Positions are computed when a
+    caller reads them.  Calls before the first unknown outcome are not kept here.
 
     Args:
-        history: a new history; the decider gets it with each question.
+        history: a new history, which is passed to the decider with each query.
 
     Attributes:
-        broken_off: a computation was interrupted, so the positions are not known.
-        calls: how many calls have begun.
+        broken_off: True if a computation of positions was interrupted, so that they are not known.
+        calls: the number of calls that have begun.
     """
 
     def __init__(self, machine: SessionMachine, policy: Decider, history: SessionHistory) -> None:
@@ -444,8 +451,9 @@ class Course:
         self.calls = 0
         self._held: Positions = machine.start
         self._steps: list[_Step] = []
-        self._before: list[Positions] = []  # before each step that is computed
-        # How many steps a reader of the records has computed by now, and how many of them again.
+        self._before: list[Positions] = []  # the positions before each computed step
+        # The number of steps that a reader of the records has computed by now, and the number of
+        # steps that it computed again.
         self._reached = self._repeated = 0
 
     @property
@@ -457,15 +465,15 @@ class Course:
 
     @property
     def lost(self) -> bool:
-        """Whether the session is nowhere, whatever its unknown outcomes were."""
+        """True if the session holds only the position *nowhere*."""
         return self.held == (NOWHERE,)
 
     def states(self) -> list[int]:
-        """The `states` of the next `call` record."""
+        """Return the member `states` of the next `call` record."""
         return self.machine.shown(self.held)
 
     def call(self, tool: str, arguments: Mapping[str, State], at_ms: int) -> Call:
-        """A call that is to be decided.
+        """Return a call object to decide; it is not added.
 
         Args:
             arguments: the states of all declared arguments.
@@ -494,14 +502,14 @@ class Course:
         return Decision(Refused(code), tuple(asks))
 
     def draws(self, call: Call) -> Mapping[int, Draw]:
-        """The draws of a call that is to begin."""
+        """Return the draws of a call that is about to begin."""
         return self.policy.draws(self.history, call, call.at_ms)
 
     def begin(self, call: Call, offer: Offer, draws: Mapping[int, Draw] | None = None) -> None:
-        """Add a call that is allowed; it is under way.
+        """Add an allowed call; it is then under way.
 
         Args:
-            draws: its draws, if the caller asked for them already.
+            draws: its draws, if the caller has computed them already.
         """
         self.history.add(call, self.draws(call) if draws is None else draws)
         self.calls += 1
@@ -510,17 +518,17 @@ class Course:
         self._steps.append(_Step(call, offer))
 
     def settle(self, seq: int, outcome: str, answers: Mapping[str, State] = _NO_ANSWERS) -> None:
-        """Record the outcome of a call that is under way.
+        """Record the outcome of a call under way.
 
         Args:
             seq: the number of the call, from 1.
             outcome: DONE, FAILED, ANSWERED or LOST.
-            answers: of a call that is done, the states of its answers.
+            answers: the states of its answers, if the call is done.
         """
         at = self._at(seq)
         newest = at == len(self._steps) - 1
         self._record(at, outcome, answers)
-        # So few calls may follow a call under way that they are not counted as computed again.
+        # Only a few calls can follow a call under way, so they do not count as computed again.
         self._reached = len(self._steps) if newest else min(self._reached, at)
 
     def resolve(self, seq: int, outcome: str, answers: Mapping[str, State] = _NO_ANSWERS) -> None:
@@ -539,19 +547,19 @@ class Course:
         self._record(at, outcome, answers)
 
     def repeated(self, seq: int) -> int:
-        """How many calls are computed again in all, once the outcome of a call becomes known."""
+        """Return the total number of repeated steps if the outcome of a call becomes known now."""
         return self._repeated + max(0, self._reached - self._at(seq) - 1)
 
     def debts(self, now_ms: int) -> Sequence[Debt]:
-        """The obligations that may be open."""
+        """Return the obligations that may be open."""
         return self.policy.debts(self.history, now_ms)
 
     def unmet(self, now_ms: int) -> Sequence[int]:
-        """The numbers of the statements that keep the session from finishing."""
+        """Return the numbers of the statements that keep the session from finishing."""
         return self.policy.unmet(self.history, now_ms)
 
     def may_finish(self, now_ms: int) -> bool:
-        """Whether a plan may end at each position, and every statement allows the end."""
+        """Return whether a plan may end at each held position, and all statements allow the end."""
         return all(map(self.machine.accepts, self.held)) and not self.unmet(now_ms)
 
     def _at(self, seq: int) -> int:
@@ -573,9 +581,9 @@ class Course:
             del self._steps[at]
 
     def _catch_up(self) -> None:
-        """Compute the positions after the steps that are left."""
+        """Compute the positions after the remaining steps."""
         machine, before = self.machine, self._before
-        known = 0  # steps before the first unknown outcome
+        known = 0  # number of steps before the first unknown outcome
         self.broken_off = True
         for step in self._steps[len(before) :]:
             held = self._held

@@ -1,9 +1,10 @@
-"""Fields that lie inside other fields: the ledger says the same of both.
+"""Fields inside other fields: checks that the ledger has the same values for both.
 
-Normative text: docs/spec/session.md, section 3.  A pointer of a field may lead into another field,
-of which the ledger has elements, members or the value.  Where it has both sides, they are compared.
+Normative text: docs/spec/session.md, section 3.  The pointer of a field may lead into another
+field.  The ledger may have elements, members or the value of that field.  If the ledger has both
+sides, they are compared.
 
-Cost: for a tool with such fields linear in the values of a call; nothing for other tools.
+Cost: for a tool with such fields, linear in the values of a call; nothing for other tools.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ States = Mapping[str, State]
 
 
 class Untold(Exception):
-    """The ledger does not have a value."""
+    """Raised if the ledger does not have a value that a comparison needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """A field that lies inside another one, and the steps from that one."""
+    """A field inside another field, and the steps from the outer field to it."""
 
     field: Field
     outer: Field
@@ -47,7 +48,7 @@ class _Inside:
 
 
 class Nesting:
-    """Compares the fields of a core that lie inside others."""
+    """Compares the fields of a core that are inside other fields."""
 
     def __init__(self, core: Core, reader: EntryReader) -> None:
         self._core = core
@@ -55,27 +56,27 @@ class Nesting:
         self._kept: dict[tuple[str, str], Sequence[_Inside]] = {}
 
     def check_given(self, states: States, entries: Mapping[str, Json]) -> None:
-        """The attributes of the start agree with each other.
+        """Check that the attributes that the session starts with agree with each other.
 
         Raises:
-            Rejected: S204.
+            Rejected: S204: two of them contradict each other.
         """
         declared = [one for one in self._core.given if not isinstance(one, Learned)]
         self._check("given", "session", declared, states, entries)
 
     def check_arguments(self, tool: str, states: States, entries: Mapping[str, Json]) -> None:
-        """The arguments of a call agree with each other.
+        """Check that the arguments of a call agree with each other.
 
         Raises:
-            Rejected: S204.
+            Rejected: S204: two of them contradict each other.
         """
         self._check("open", tool, self._core.tool_of[tool].arguments, states, entries)
 
     def check_answers(self, tool: str, states: States, entries: Mapping[str, Json]) -> None:
-        """The answers of a call agree with each other.
+        """Check that the answers of a call agree with each other.
 
         Raises:
-            Rejected: S204.
+            Rejected: S204: two of them contradict each other.
         """
         self._check("answers", tool, self._core.tool_of[tool].answers, states, entries)
 
@@ -89,7 +90,7 @@ class Nesting:
         for one in inside:
             name = one.field.name
             if name not in states:
-                continue  # a listed answer that is not known, or an answer that is not recorded
+                continue  # a listed answer that is not known, or an answer without an entry
             try:
                 there = self._there(one, states, entries)
                 holds = self._agrees(there, states[name], one.field)
@@ -101,7 +102,7 @@ class Nesting:
                 raise Rejected(Code.SESSION_VALUE, place, expected, entries.get(name, "no entry"))
 
     def _there(self, one: _Inside, states: States, entries: Mapping[str, Json]) -> State:
-        """The state at the place of a field; NONE if nothing is there.
+        """Return the state at the place of a field; NONE if the place has no value.
 
         Raises:
             Untold: the ledger does not have it.
@@ -114,14 +115,14 @@ class Nesting:
         if state == UNKNOWN:
             raise Untold
         if state == NONE and outer.null:
-            raise Untold  # there may be a null
+            raise Untold  # the value may be null
         return _walk(state, outer.type, one.steps, one.field)
 
     def _agrees(self, there: State, state: State, field: Field) -> bool:
-        """Whether the state of a field may be the state at its place.
+        """Return whether the state of a field fits the state at its place.
 
         Raises:
-            Untold: the ledger does not say enough.
+            Untold: the ledger does not have enough to decide this.
         """
         if there == UNKNOWN:
             return state == UNKNOWN
@@ -131,10 +132,10 @@ class Nesting:
             return state in (NONE, NULL)
         if state == NONE:
             if there == PRESENT and field.null:
-                raise Untold  # there may be a null
+                raise Untold  # the value may be null
             return False
         if state == UNKNOWN:
-            raise Untold  # of another type
+            raise Untold  # a value of another type
         return self._same(there, state)
 
     def _same(self, one: State, other: State) -> bool:
@@ -171,7 +172,7 @@ def _stripped(kind: FieldType) -> tuple[FieldType, bool]:
 
 
 def _walk(state: State, kind: FieldType | None, steps: Sequence[str], field: Field) -> State:
-    """The state at a place inside a value.
+    """Return the state at a place inside a value.
 
     Raises:
         Untold: the ledger does not have it, or has it as a value of another type.
@@ -211,7 +212,7 @@ def _walk(state: State, kind: FieldType | None, steps: Sequence[str], field: Fie
                 if size and tuple(steps[:size]) == member.steps:
                     inner_state = dict(state[1])[member.name]
                     if inner_state == NONE and member.null:
-                        raise Untold  # there may be a null
+                        raise Untold  # the value may be null
                     return _walk(inner_state, member.type, steps[size:], field)
             raise Untold
         case UnionType():
@@ -232,7 +233,7 @@ def _parts(state: State) -> Iterable[State]:
 
 
 def _in_json(value: Any, steps: Sequence[str], field: Field) -> State:
-    """The state of a field inside a JSON value that is shown; UNKNOWN: it has another type."""
+    """Return the state of a field inside a shown JSON value; UNKNOWN: it has another type."""
     inside = Field(
         name="", steps=tuple(steps), type=field.type, values=field.values, optional=True,
         null=field.null,
@@ -247,7 +248,7 @@ def _in_json(value: Any, steps: Sequence[str], field: Field) -> State:
 
 
 def _alike(one: FieldType | None, other: FieldType) -> bool:
-    """Whether one value has one digest as a value of both types."""
+    """Return whether a value has the same digest as a value of both types."""
     if one is None:
         return isinstance(other, TextType | NumberType | FlagType)
     if isinstance(one, ListType) and isinstance(other, ListType):

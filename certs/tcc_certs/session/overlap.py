@@ -1,13 +1,14 @@
-"""Which calls of a session may be under way together.
+"""The pairs of tools whose calls may be under way together.
 
-Calls of two tools may, if the order of their decisions makes no difference: both orders lead to the
-same states of the automaton, and no statement and no learned attribute depends on the order.  This
-follows from the states and the core, so an artifact claims nothing of it.
+Calls of two tools may be under way together if the order of their decisions makes no difference.
+Both orders lead to the same states of the automaton, and no statement and no learned attribute
+depends on the order.  This follows from the automaton and the core, so an artifact does not claim
+it.
 
 Normative text: docs/spec/session.md, section 9.
 
-Cost: the edges and the paths of two calls of parallel tools, at most `MAX_PATHS`; then each pair of
-tools that follow each other, for each pair of sets that a statement orders, at most `MAX_COMPARED`.
+Cost: the edges and the paths of two calls of parallel tools, at most `MAX_PATHS`.  Then each pair
+of consecutive tools times each pair of sets that a statement orders, at most `MAX_COMPARED`.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from tcc_certs.policy.core import Core, Learned
 from tcc_certs.policy.forms import Rule, Source, Tools
 from tcc_certs.policy.kinds import walk
 
-MAX_PATHS = 1 << 21  # edges, and paths of two calls
-MAX_COMPARED = 1 << 24  # pairs of tools with pairs of sets
+MAX_PATHS = 1 << 21  # most edges, and paths of two calls
+MAX_COMPARED = 1 << 24  # most pairs of tools times pairs of sets
 
-Pair: TypeAlias = "tuple[int, int]"  # indices of tools, the lesser first
+Pair: TypeAlias = "tuple[int, int]"  # indices of tools, the smaller first
 Rows: TypeAlias = "Callable[[int], Mapping[int, Sequence[int]]]"
 Sides: TypeAlias = "tuple[Tools, Tools]"
 
@@ -31,13 +32,13 @@ Sides: TypeAlias = "tuple[Tools, Tools]"
 def commuting(
     core: Core, rules: Sequence[Rule], rows: Rows, tools: Sequence[int], states: int
 ) -> frozenset[Pair]:
-    """The pairs of tools all of whose calls commute, if some calls of them follow each other.
+    """Return the pairs of tools that commute and have calls that follow each other in some plan.
 
     Args:
-        rules: the statements of the core.
-        rows: for a state the targets of each call of the artifact.
+        rules: the rules of the core's statements.
+        rows: returns the targets of each call from a state, by the call of the artifact.
         tools: the tool of each call of the artifact.
-        states: how many states the automaton has.
+        states: the number of states of the automaton.
     """
     parallel = {at for at, tool in enumerate(core.tools) if tool.parallel}
     if not parallel or _has_many_paths(parallel, rows, tools, states):
@@ -83,7 +84,7 @@ def _has_many_paths(parallel: set[int], rows: Rows, tools: Sequence[int], states
 def _edges(
     parallel: set[int], tools: Sequence[int], row: Mapping[int, Sequence[int]]
 ) -> list[tuple[int, Sequence[int]]]:
-    """The edges of parallel tools."""
+    """Return the edges whose calls are of parallel tools."""
     return [(call, targets) for call, targets in row.items() if tools[call] in parallel]
 
 
@@ -97,7 +98,7 @@ def _orders(sides: Sides, one: str, other: str) -> bool:
 
 
 def _learned(given: Iterable[Any]) -> Iterator[Sides]:
-    """For each attribute that the session learns: its first field decides."""
+    """Yield, for each learned attribute, its source tools twice: the first known field decides."""
     for one in given:
         if isinstance(one, Learned):
             tools = frozenset([tool for tool, _ in one.sources])
@@ -105,7 +106,7 @@ def _learned(given: Iterable[Any]) -> Iterator[Sides]:
 
 
 def _ordered(core: Core, rule: Rule) -> Iterator[Sides]:
-    """Pairs of sets of tools: the statement orders each tool of one and each tool of the other."""
+    """Yield pairs of sets: the statement orders each tool of one with each tool of the other."""
     parts = (*rule.where, *rule.paying, *rule.per, rule.then, rule.most)
     over: Tools = frozenset() if rule.tools is None else rule.tools
     learned = {one.name: one for one in core.given if isinstance(one, Learned)}
@@ -131,20 +132,21 @@ def _ordered(core: Core, rule: Rule) -> Iterator[Sides]:
 
 
 def _uses_the_call(most: Any) -> bool:
-    """Whether two calls that a limit counts may have different bounds.
+    """Return whether two calls that a limit counts may have different bounds.
 
-    A source in the bound that reads a tool of the limit orders it with every tool of the limit.
+    A source in the bound is handled separately: if it reads a tool of the limit, it orders this
+    tool with every tool of the limit.
     """
     return any(form == forms.Element(0) for form in walk((most,)))
 
 
 def _own_tools(source: Source) -> list[Tools]:
-    """The tools of the calls that a source takes directly."""
+    """Return the set of tools whose calls a source takes directly; empty for other bases."""
     return [source.base.tools] if isinstance(source.base, forms.Calls) else []
 
 
 def _tools_of(source: Source) -> list[Tools]:
-    """The tools of a source: those of its calls, or of the collections that it comes from."""
+    """Return the sets of tools of a source: of its calls, or of its underlying collections."""
     match source.base:
         case forms.Calls(tools):
             return [tools]
@@ -160,7 +162,7 @@ def _tools_of(source: Source) -> list[Tools]:
 
 
 def _tools_in(term: forms.Term) -> list[Tools]:
-    """The tools of the collections that a list comes from."""
+    """Return the sets of tools of the collections that a list comes from."""
     match term:
         case forms.Get(of) | forms.CallOf(of):
             return _tools_in(of)
@@ -173,7 +175,7 @@ def _tools_in(term: forms.Term) -> list[Tools]:
 
 
 def _reads(source: Source) -> list[Tools]:
-    """The tools of a source, of the sources in its filters, and of those after its `since`."""
+    """Return the sets of tools that a source reads, also in its filters and after its `since`."""
     return [
         tools for form in walk(source) if isinstance(form, Source) for tools in _own_tools(form)
     ]

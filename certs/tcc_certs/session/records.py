@@ -1,7 +1,7 @@
 """The records of a session: the members of each kind, the header, and the codes of refusals.
 
 Normative text: docs/spec/session.md, sections 4 and 8.  :mod:`tcc_certs.session.entries` reads
-values, and :mod:`tcc_certs.session.replay` checks what follows from earlier records.
+values.  :mod:`tcc_certs.session.replay` checks records against earlier records.
 
 Cost: one pattern match for each member; for the header linear in the core.
 """
@@ -32,8 +32,8 @@ MAC = "mac"
 OUTCOMES = ("done", "failed", "unknown")
 RESOLVED = ("done", "failed")
 VERDICTS = ("approved", "denied")
-MAX_UNDER_WAY = 64  # calls together
-MAX_BEHIND = 256  # records after the oldest call under way, for another call to begin
+MAX_UNDER_WAY = 64  # most calls under way together
+MAX_BEHIND = 256  # most records after the oldest call under way when another call begins
 
 _short_hex = re.compile("[0-9a-f]{32}").fullmatch
 
@@ -154,15 +154,15 @@ def _members(kind: str) -> tuple[Mapping[str, Format], Mapping[str, Format]]:
     return required, {**required, **_OPTIONAL.get(kind, {}), **more}
 
 
-_FIELDS = {kind: _members(kind) for kind in _REQUIRED}  # required members, and all
+_FIELDS = {kind: _members(kind) for kind in _REQUIRED}  # required members, and all members
 KINDS = tuple(_REQUIRED)
 
 
 def check_record(record: Record, line: int) -> str:
-    """The kind of a record, whose members all have their form.
+    """Return the kind of a record, after checking the format of all its members.
 
     Raises:
-        Rejected: L103: an unknown kind; a member that is missing, unknown or malformed.
+        Rejected: L103: the kind is unknown, or a member is missing, unknown or malformed.
     """
     kind = record.get("kind")
     if not isinstance(kind, str) or kind not in _FIELDS:
@@ -172,9 +172,9 @@ def check_record(record: Record, line: int) -> str:
     return kind
 
 
-# The most frequent forms of calls and outcomes.  Bytes that match are canonical, and each member
-# has its form, so nothing is parsed and encoded again.
-_ASCII = r"[ !#-\[\]-~]*"  # characters without escapes in JSON
+# The most frequent forms of calls and outcomes. Bytes that match are canonical, and their members
+# have the right formats. So these records need no JSON parser and no encoder.
+_ASCII = r"[ !#-\[\]-~]*"  # characters that JSON does not escape
 _HEX64 = "[0-9a-f]{64}"
 _ENTRY = (
     rf'"([A-Za-z_][A-Za-z0-9_]*)":\{{"digest":"({_HEX64})"'
@@ -195,13 +195,13 @@ _outcome = re.compile(
 
 
 def plain_record(body: bytes) -> tuple[dict[str, Json], bytes] | None:
-    """The record of a frequent form, and its canonical bytes without its MAC.
+    """Return the record of a line in a frequent form, and its canonical bytes without its MAC.
 
     Args:
         body: a line without its link.
 
     Returns:
-        None if the line has another form; :func:`check_record` checks its record.
+        None if the line has another form.  The caller then parses it and uses :func:`check_record`.
     """
     line = body.decode("latin-1")  # one character for each byte
     start = line[2:6]
@@ -242,7 +242,7 @@ def plain_record(body: bytes) -> tuple[dict[str, Json], bytes] | None:
     return found, body.replace(member.encode(), b"", 1)
 
 
-# Why a gate refuses.
+# Reasons of refusals, by code.
 
 UNKNOWN_TOOL = "unknown tool"  # recorded in place of a name that is not in the core
 
@@ -273,16 +273,16 @@ REFUSALS: Mapping[Code, str] = {
     Code.MANY_WAITING: "too many calls wait for calls that are under way",
     Code.MANY_QUESTIONS: "too many questions to persons are open",
 }
-# A refusal record may have these codes.
+# The codes that a refusal record may have.
 RECORDED = frozenset(REFUSALS) - {
     Code.MAY_NOT_FINISH, Code.ENDED, Code.NOT_WRITTEN, Code.PENDING,
 }  # fmt: skip
-# A shadow session makes calls that these codes refuse.  It asks nobody: it records R211.
+# The codes of refused calls that a shadow session makes anyway. It asks nobody, so it records R211.
 SHADOWED = (RECORDED | {Code.PENDING}) - {
     Code.NO_MODEL, Code.CLOCK_BEHIND, Code.ALREADY_DONE, Code.NESTED_CALL, Code.SERVER_AWAY,
     Code.MANY_WAITING, Code.MANY_QUESTIONS,
 }  # fmt: skip
-# The kinds of the statements that refuse with a code.
+# By code, the kinds of statements that refuse with it.
 REFUSING: Mapping[str, frozenset[str]] = {
     Code.STATEMENT_REFUSES: frozenset({"require", "forbid", "limit"}),
     Code.EVALUATION_CUT: frozenset({"require", "forbid", "limit"}),
@@ -298,13 +298,13 @@ REFUSING: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionHeader:
-    """The first record, as far as the rest of the session depends on it.
+    """The parts of the first record that the rest of the session depends on.
 
     Attributes:
         name: the `session_id`.
         shown: pairs of a tool and an open field whose values are shown.
-        key: of the digests, if it is known.
-        shadow: whether refused calls may be made: such a session claims nothing.
+        key: the key of the digests, if it is known.
+        shadow: whether refused calls may be made.  Such a session claims nothing.
         given: the entries of the attributes that it starts with.
         constants: the digests of the constants of statements.
     """
@@ -325,16 +325,16 @@ def read_header(
     findings: Findings,
     first: Record | None = None,
 ) -> SessionHeader:
-    """The header of a session of this artifact.
+    """Return the header of a session of this artifact.
 
     Args:
-        record: its members have their form.
-        key: of the digests; None: it is not known.
-        first: the first record of the ledger, which names the session; None: `record` is.
+        record: a record whose members are well formed.
+        key: the key of the digests; None: it is not known.
+        first: the first record of the ledger, which determines the session id; None: `record`.
 
     Raises:
-        Rejected: D102: another schema. L202: another artifact. S101: a field that is shown is
-            none, or `given` for a core without attributes. S104: another key.
+        Rejected: D102 another schema.  L202 another artifact.  S101 a shown field does not exist,
+            or `given` is missing or not allowed.  S104 another key.
     """
     schema = text(record, "schema")
     ensure(schema == SCHEMA, Code.UNKNOWN_VERSION, "schema", SCHEMA, schema)
@@ -365,7 +365,7 @@ def read_header(
 
 
 def session_id(record: Record) -> str:
-    """The `session_id` that follows from the other members of a header."""
+    """Return the `session_id` that follows from the other members of a header."""
     left_out = ("session_id", "continues", MAC)
     body = encode({name: value for name, value in record.items() if name not in left_out})
     return uuid7(size(record, "started_ms"), blake(body))
@@ -380,7 +380,7 @@ def _compare(record: Record, name: str, expected: Json, findings: Findings) -> N
 
 
 def shown_of(record: Record, core: Core) -> frozenset[tuple[str, str]]:
-    """The fields whose values a header shows, as pairs of a tool and a field.
+    """Return the fields whose values a header shows, as pairs of a tool and a field.
 
     Raises:
         Rejected: S101: the core has no such open field, or the names are not increasing.
@@ -401,5 +401,5 @@ def shown_of(record: Record, core: Core) -> frozenset[tuple[str, str]]:
 
 
 def open_name(tool: str, field: str) -> str:
-    """The name of an open field in a header."""
+    """Return the name of an open field in a header."""
     return f"{written(tool)}.{written(field)}"

@@ -1,10 +1,10 @@
-"""The replay of a session: record after record, one rule for each kind.
+"""The replay of the records of a session, with one method for each kind of record.
 
-Normative text: docs/spec/session.md.  If a member has another value than the one that follows, this
-is a finding, and the replay continues.  A call or an end that is not allowed ends the replay, since
-nothing after it can be judged.  Outcomes and answers are taken from the ledger.
+Normative text: docs/spec/session.md.  A wrong value of a derived member is a finding, and the
+replay continues.  A call or an end that is not allowed ends the replay, because later records
+cannot be judged.  The replay takes outcomes and answers from the ledger.
 
-Cost: the steps of the course, and one look at each member.
+Cost: the steps of the course, and one check of each member.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ HistoryOf: TypeAlias = "Callable[[Core, Mapping[str, State]], SessionHistory]"
 
 
 class Makers:
-    """The models of one session.
+    """The models that make calls in one session.
 
     Attributes:
-        executions: the calls that they make; None before a budget.
+        executions: the calls that models make; None before a `budget` record.
     """
 
     def __init__(self, core: Core, session: str, findings: Findings) -> None:
@@ -51,25 +51,25 @@ class Makers:
         self._core, self._session, self._findings = core, session, findings
 
     def budget(self, record: Record, under_way: bool) -> None:
-        """Start a budget; no call is under way."""
+        """Start a budget from its record; no call may be under way."""
         ensure(not under_way, Code.SESSION_BUDGET, "kind", "the outcome of a call", "budget")
         ensure(self.executions is None, Code.SESSION_BUDGET, "kind", "one budget", "a second one")
         budget = read_budget(record, self._core, self._session)
         self.executions = Executions(budget, self._core.tools, self._findings)
 
     def asked(self, record: Record, line: int, under_way: bool) -> None:
-        """Count what the questions of a search took; no call is under way."""
+        """Add the amounts of the questions of a search; no call may be under way."""
         ensure(not under_way, Code.LEDGER_ORDER, "kind", "the outcome of a call", "asked")
         if self.executions is None:
             raise Rejected(Code.SESSION_BUDGET, "kind", "a budget before", "asked")
         self.executions.asked(record, line)
 
     def makes(self, tool: int) -> bool:
-        """Whether a model makes the calls of a tool."""
+        """Return whether a model makes the calls of a tool."""
         return self.executions is not None and self.executions.makes(tool)
 
     def call(self, tool: int, record: Record, line: int) -> None:
-        """Check the model of a call that is allowed."""
+        """Check the model that an allowed call names."""
         if self.executions is not None:
             self.executions.call(tool, record.get("execute"), line)
         elif "execute" in record:
@@ -77,7 +77,7 @@ class Makers:
             raise Rejected(Code.SESSION_MODEL, "execute", expected, found)
 
     def outcome(self, record: Record, line: int) -> None:
-        """Count what the last call took."""
+        """Add the amounts that the last call took."""
         if self.executions is not None:
             self.executions.outcome(record.get("took"), record["outcome"] == "done", line)
         elif "took" in record:
@@ -85,10 +85,10 @@ class Makers:
             raise Rejected(Code.SESSION_MODEL, "took", expected, found)
 
     def check_refusal(self, tool: str) -> None:
-        """A call of the tool was refused because no model fits.
+        """Check a refusal of a call for which no model fits the budget (R205).
 
         Raises:
-            Rejected: S211: no model makes its calls.
+            Rejected: S211: no model makes calls of this tool.
         """
         places = [at for at, one in enumerate(self._core.tools) if one.name == tool]
         makes = any(map(self.makes, places))
@@ -109,11 +109,12 @@ class Tally:
 
     Attributes:
         unknown: calls whose outcome is recorded as unknown.
-        failed: calls that failed; answered: those of them whose error was read.
+        failed: calls that failed.
+        answered: failed calls whose error the agent read.
         resolved: outcomes that became known later.
-        unforeseen: calls of whose answers a part is not known.
+        unforeseen: calls with an answer that is not known.
         shadowed: refused calls that a shadow session made.
-        asked, approved, denied: questions, and their verdicts.
+        asked, approved, denied: questions, approvals and denials.
     """
 
     calls: int = 0
@@ -132,12 +133,12 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statements:
-    """The statements of a core, as all sessions of it share them.
+    """The statements of a core, shared by all its sessions.
 
     Attributes:
         policy: the object that decides them.
-        history: makes the history of a session.
-        uses: what a ledger has of values.
+        history: the function that makes the history of a session.
+        uses: the parts of values that a ledger needs.
     """
 
     policy: Decider
@@ -146,20 +147,20 @@ class Statements:
 
 
 class ReplayedSession:
-    """A session between two records.
+    """The state of a session between two records.
 
     Attributes:
         course: the calls, and the positions that the session holds.
-        reader: makes states of entries.
-        open: calls under way, in order, each with the line of its record.
+        reader: makes states from entries.
+        open: the calls under way by number, in order, each with the line of its record.
         approvals: questions and verdicts.
         makers: the models that make calls.
         across: draws on limits across sessions.
-        keys: the idempotency keys of the calls that do not follow from the session's key, as
-            numbers: these take half of the memory of texts.
-        last_ms: the time of the last record that has one.
-        carries: whether the records are those of calls that another artifact decided: they are
-            followed, and not decided again (:mod:`tcc_certs.session.carried`).
+        keys: the idempotency keys that were not derived from the session's key, as integers.
+            Integers take half of the memory of texts.
+        last_ms: the time of the last record that has a time.
+        carries: True while the records belong to calls that another artifact decided
+            (:mod:`tcc_certs.session.carried`).  They are added without a decision.
     """
 
     def __init__(
@@ -194,26 +195,26 @@ class ReplayedSession:
         self._call_keys = None if header.key is None else CallKeys(header.key, header.name)
         self.keys: set[int] = set()
         self._references: set[str] = set()
-        self._questions: set[int] = set()  # ids of all questions, as numbers
+        self._questions: set[int] = set()  # the ids of all questions, as integers
         self._listed: dict[int, _ListedAnswers] = {}
 
     @property
     def lost(self) -> bool:
-        """Whether an answer led nowhere."""
+        """True if an answer led to no position of any plan."""
         return self.course.lost
 
     def step(self, kind: str, record: Record, line: int) -> None:
-        """Continue with a record whose members have their form.
+        """Process a record whose members are well formed.
 
         Raises:
-            Rejected: what ends the replay.
+            Rejected: the record ends the replay.
         """
         if kind not in _KINDS:
             raise Rejected(Code.LEDGER_ORDER, "kind", "one session record, the first", kind)
         _KINDS[kind](self, record, line)
 
     def passed_over(self, kind: str, record: Record) -> None:
-        """Count a record under another artifact that has no effect under this one."""
+        """Count a record of an earlier artifact that has no effect under this artifact."""
         tally = self.tally
         if kind == "refusal":
             tally.refusals += 1
@@ -230,7 +231,7 @@ class ReplayedSession:
     # Calls.
 
     def call(self, record: Any, line: int) -> None:
-        """A call before it is made."""
+        """Process a `call` record, which is written before the call is made."""
         seq = self.tally.calls + 1
         if record["seq"] != seq:
             self.findings.add(Code.SESSION_SEQ, line, "seq", seq, record["seq"])
@@ -252,7 +253,8 @@ class ReplayedSession:
         """Add a call that another artifact decided.
 
         Raises:
-            Rejected: S218: no plan continues with it; or too many positions would be held.
+            Rejected: S218: no plan continues with the call, or the session would hold too many
+                positions.
         """
         code = self.machine.look(self.course.held, offer).code
         if code is not None:
@@ -263,7 +265,7 @@ class ReplayedSession:
         self.course.begin(call, offer)
 
     def _check_place(self, offer: Offer, record: Record, line: int) -> None:
-        """A call may begin beside those under way, from the states of its record."""
+        """Check that a call may begin next to the calls under way, and check its `states`."""
         if self.open:
             self._check_together(offer.tool, line)
         states: Json = [*self.course.states()]
@@ -271,7 +273,7 @@ class ReplayedSession:
             self.findings.add(Code.SESSION_STATES, line, "states", states, record["states"])
 
     def _allow(self, call: Call, offer: Offer, record: Record, line: int) -> None:
-        """Decide a call, and add it."""
+        """Decide a call, check its derived members, and add it."""
         asks = self._decide(call, offer)
         if asks or "approvals" in record:
             self._approve(record, call.tool, asks, self.tally.calls + 1)
@@ -282,7 +284,7 @@ class ReplayedSession:
         self.course.begin(call, offer, draws)
 
     def _call(self, record: Any) -> tuple[Offer, dict[str, State]]:
-        """The offer of a record, and the states of its arguments."""
+        """Return the offer of a record, and the states of its arguments."""
         offer = self.machine.offer(record["call"])
         if offer is None:
             raise Rejected(Code.SESSION_CALL, "call", "a call of the artifact", record["call"])
@@ -295,7 +297,7 @@ class ReplayedSession:
         return offer, arguments
 
     def _check_names(self, record: Any, seq: int, line: int) -> None:
-        """The idempotency key and the caller's reference; no two calls have the same."""
+        """Check the idempotency key and the caller's reference; no two calls share either."""
         key = record["key"]
         expected = None if self._call_keys is None else self._call_keys.of(seq)
         if key != expected:
@@ -312,11 +314,11 @@ class ReplayedSession:
             self._references.add(ref)
 
     def _check_together(self, tool: int, line: int) -> None:
-        """A call of a tool may begin while others are under way.
+        """Check that a call of a tool may begin while other calls are under way.
 
         Raises:
-            Rejected: L104: it does not commute with one of them, they are too many, or too many
-                records follow the oldest one.
+            Rejected: L104: the call does not commute with a call under way, 64 calls are under way,
+                or too many records follow the oldest of them.
         """
         oldest = next(iter(self.open))
         few = len(self.open) < records.MAX_UNDER_WAY
@@ -329,10 +331,11 @@ class ReplayedSession:
             ensure(together, Code.LEDGER_ORDER, "kind", f"the outcome of call {seq}", "call")
 
     def _decide(self, call: Call, offer: Offer) -> Sequence[int]:
-        """The `ask` statements that apply to a call that nothing else refuses.
+        """Return the `ask` statements that apply to a call that nothing else refuses.
 
         Raises:
-            Rejected: S301, S302, S304.
+            Rejected: S301 no plan continues with it.  S302 a statement refuses it.  S304 too many
+                positions.
         """
         refused, asks = self.course.decide(call, offer)
         if refused is None:
@@ -347,7 +350,7 @@ class ReplayedSession:
         raise Rejected(code, "call", expected, offer.text)
 
     def _approve(self, record: Record, tool: str, asks: Sequence[int], seq: int) -> None:
-        """The approvals of a call let it through."""
+        """Check that the approvals of a record allow the call, and use them."""
         found = record.get("approvals")
         ids = [str(one) for one in found] if isinstance(found, list) else []
         self.approvals.check(ids, asks, self._asked(tool, record), self.last_ms)
@@ -358,7 +361,7 @@ class ReplayedSession:
         return asked_of(tool, text(record, "call"), opened if isinstance(opened, dict) else {})
 
     def _drawn(self, call: Call, draws: Mapping[int, Draw]) -> Sequence[AcrossDraw]:
-        """What a call draws on limits across sessions."""
+        """Return the draws of a call on limits across sessions."""
         policy, history = self.course.policy, self.course.history
         return [
             AcrossDraw(
@@ -374,7 +377,7 @@ class ReplayedSession:
     # Outcomes.
 
     def outcome(self, record: Any, line: int) -> None:
-        """The outcome of a call that is under way."""
+        """Process the outcome of a call under way."""
         seq = record["seq"]
         if seq not in self.open:
             ensure(bool(self.open), Code.LEDGER_ORDER, "kind", "outcome after call", "outcome")
@@ -402,7 +405,7 @@ class ReplayedSession:
         tally.failed += outcome == "failed"
 
     def resolve(self, record: Record, line: int) -> None:
-        """An unknown outcome becomes known."""
+        """Process an outcome that became known later."""
         seq = size(record, "seq")
         offer = self._unknown.get(seq)
         if offer is None:
@@ -423,7 +426,7 @@ class ReplayedSession:
     def _answers(
         self, offer: Offer, tool: Tool, record: Record, outcome: str, *, whole: bool
     ) -> dict[str, State]:
-        """The states of the answers of a record.
+        """Return the states of the answers of a record.
 
         Args:
             whole: whether every listed answer has to be known.
@@ -450,7 +453,7 @@ class ReplayedSession:
     def _observed(
         self, tool: int, record: Record, *, unforeseen: bool, whole: bool
     ) -> dict[str, State]:
-        """The states of listed answers; those that are not known are left out."""
+        """Return the states of the listed answers that are known."""
         listed = self._listed.get(tool)
         if listed is None:
             listed = self._listed[tool] = _ListedAnswers(self.core.tools[tool])
@@ -480,7 +483,7 @@ class ReplayedSession:
     # Other records.
 
     def refusal(self, record: Record, line: int) -> None:
-        """A call that was not made, or that a shadow session should not have made."""
+        """Process a refusal: a call that was not made, or that a shadow session made anyway."""
         tool, code = text(record, "tool"), text(record, "code")
         recorded = code in (records.SHADOWED if "made" in record else records.RECORDED)
         ensure(recorded, Code.SESSION_REFUSAL, "code", "a code that is recorded", code)
@@ -499,7 +502,7 @@ class ReplayedSession:
         self.tally.refusals += 1
 
     def _check_refusing(self, record: Record, tool: str, code: str) -> None:
-        """The statement of a refusal is one that refuses calls of the tool with this code."""
+        """Check that the named statement can refuse calls of the tool with this code."""
         kinds, number = records.REFUSING.get(code), record.get("statement")
         if kinds is None:
             ensure(number is None, Code.SESSION_REFUSAL, "statement", "no member", number)
@@ -516,7 +519,7 @@ class ReplayedSession:
         ensure(bool(fits), Code.SESSION_REFUSAL, "statement", expected, number)
 
     def ask(self, record: Record, line: int) -> None:
-        """A person has to decide about a call."""
+        """Process a question to a person about a call."""
         now = self._time(record, needed=True)
         offer, arguments = self._call(record)
         tool = self.core.tools[offer.tool].name
@@ -542,7 +545,7 @@ class ReplayedSession:
         self.tally.asked += 1
 
     def approval(self, record: Record, line: int) -> None:
-        """A person decided."""
+        """Process the verdict of a person."""
         now = self._time(record, needed=True)
         verdict = text(record, "verdict")
         self.approvals.decide(text(record, "id"), verdict, now)
@@ -550,15 +553,15 @@ class ReplayedSession:
         self.tally.denied += verdict == "denied"
 
     def budget(self, record: Record, line: int) -> None:
-        """What models that make calls may take from here on."""
+        """Process the budget for models that make calls."""
         self.makers.budget(record, bool(self.open))
 
     def asked(self, record: Record, line: int) -> None:
-        """What the questions of a search took."""
+        """Process the amounts that the questions of a search took."""
         self.makers.asked(record, line, bool(self.open))
 
     def end(self, record: Record, line: int) -> None:
-        """The end, where the session may finish, or abandoned."""
+        """Process the end: the session may finish here, or it is abandoned."""
         ensure(not self.open, Code.LEDGER_ORDER, "kind", "the outcomes of calls under way", "end")
         now = self._time(record, needed=self.timed)
         self.ended, self.abandoned = True, record["abandoned"] is True
@@ -570,10 +573,11 @@ class ReplayedSession:
     # Members.
 
     def _time(self, record: Record, *, needed: bool) -> int:
-        """The time of a record; 0 if it has none.
+        """Return the time of a record; 0 if no time is needed.
 
         Raises:
-            Rejected: S201: it is missing, before the time of an earlier record, or not due.
+            Rejected: S201: the time is missing, not allowed here, or earlier than the last recorded
+                time.
         """
         found = record.get("at_ms")
         if not needed:
@@ -588,7 +592,7 @@ class ReplayedSession:
 
 
 def _answered(record: Record, tool: Tool, outcome: str) -> bool:
-    """Whether the agent has read the error of a call.
+    """Return whether the agent read the error of a call.
 
     Raises:
         Rejected: S209: the call did not fail, or errors of its tool do not mean failure.
@@ -601,7 +605,7 @@ def _answered(record: Record, tool: Tool, outcome: str) -> bool:
 
 
 class _ListedAnswers:
-    """The listed answers of a tool: the state of each text that a record may have."""
+    """The listed answers of a tool, with the state of each text that a record may have."""
 
     def __init__(self, tool: Tool) -> None:
         self.states = {field.name: _texts(field) for field in tool.answers if field.type is None}

@@ -1,18 +1,18 @@
-"""The validation of the ledger of a session: an artifact, a ledger, and what the ledger proves.
+"""Validates the ledger of a session with its artifact, and derives the claim that it proves.
 
 Normative text: docs/spec/session.md.  The checks, in this order:
 
-1. The artifact: its certificates, by the kernel.
-2. Each line: canonical JSON that follows from the previous line by the chain.
-3. The form of each record (:mod:`tcc_certs.session.records`).
-4. The header, which names the artifact; then the MAC of each record, if the key is known.
-5. Each record after the records before it (:mod:`tcc_certs.session.replay`): the values of calls
-   (:mod:`tcc_certs.session.entries`), and each call by the definition of the core
-   (:mod:`tcc_certs.policy.meaning`) and the automaton (:mod:`tcc_certs.session.machine`).
-6. The end: the last record, and the claim.
+1.  The artifact: its certificates, by the kernel.
+2.  Each line: canonical JSON that is chained to the previous line.
+3.  The members of each record (:mod:`tcc_certs.session.records`).
+4.  The header, which names the artifact; then the MAC of each record, if the key is known.
+5.  Each record against the earlier records (:mod:`tcc_certs.session.replay`).  This includes the
+   values of calls (:mod:`tcc_certs.session.entries`), and each call by the definition of the
+   core (:mod:`tcc_certs.policy.meaning`) and the automaton (:mod:`tcc_certs.session.machine`).
+6.  The end: the last record, and the claim.
 
-Cost: linear in the ledger, and the decisions of its calls.  The files before a file that names
-another artifact are read once more.
+Cost: linear in the ledger, and the decisions of its calls.  If a file names another artifact, the
+files before it are read once more.
 """
 
 from __future__ import annotations
@@ -55,14 +55,15 @@ class SessionValidation:
     Attributes:
         verdict: 0 valid, 1 invalid, 2 declined or incomplete.
         claim_type: ``Conformant``, ``ConformantPrefix`` or ``NoClaim``.
-        asserted: what the ledger says and cannot prove.
-        checked: how many calls, outcomes and refusals there are, and of which kinds; how many
-            artifacts decided one after the other, if there are several.
+        asserted: statements that the ledger makes but cannot prove.
+        checked: the numbers of calls, outcomes and refusals by kind.  If several artifacts decided
+            one after the other, also the number of artifacts.
         findings: in the order of the lines, at most 100.
         head: the chain's head after the verified prefix of the last file, hex.
         summary: the result in plain words.
-        lines: how many lines of each file were read; findings number the lines of all files.
-        core: of the artifact; None before the first record.
+        lines: the number of lines that were read of each file.  Findings number the lines of all
+            files together.
+        core: the core of the artifact; None before the first record.
     """
 
     verdict: int
@@ -77,14 +78,14 @@ class SessionValidation:
 
     @property
     def statements(self) -> tuple[ListedStatement, ...]:
-        """The statements that decided each call, with their places; made when they are read."""
+        """The statements that decided each call, with their places; computed at each access."""
         from tcc_certs.policy.listing import listed_statements
 
         return () if self.core is None else listed_statements(self.core)
 
     @property
     def claim_upheld(self) -> bool:
-        """Whether the ledger is valid and claims something."""
+        """True if the ledger is valid and has a claim."""
         return self.verdict == VALID and self.claim_type != NO_CLAIM
 
     @property
@@ -108,14 +109,16 @@ def validate(
     """Validate the ledger of a session with its artifact.
 
     Args:
-        ledger: the whole file, or chunks of it; with `others` they are read several times.
-        artifact: that decided the calls of the session.
-        more: the files that continue the ledger, in their order.  If one is missing or in another
-            place, all are read once more to say so.
-        others: further artifacts, if the files of the ledger name several; in any order.
-        pin: the digest that the artifact must have, hex; with `others`, that of the last file.
-        key: 32 bytes, of the session; with it digests, idempotency keys and MACs are derived.
-        tell: called with each record that does not end the replay, and the session after it.
+        ledger: the whole file, or chunks of it.  With `others` they are read several times.
+        artifact: the artifact that decided the calls of the session.
+        more: the files that continue the ledger, in order.  If a file is missing or out of order,
+            all files are read once more to explain this.
+        others: further artifacts in any order, if the files of the ledger name several.
+        pin: the digest that the artifact must have, hex; with `others`, the artifact of the last
+            file.
+        key: the key of the session, 32 bytes.  With it, digests, idempotency keys and MACs are
+            derived.
+        tell: a function that is called after each record that does not end the replay.
 
     Returns:
         a verdict for any bytes.  Only errors of `tell` and of reading chunks are raised.
@@ -157,12 +160,12 @@ def validate(
 def ledger_replay(
     files: Sequence[Ledger], artifacts: Sequence[CheckedArtifact], key: bytes | None
 ) -> SessionReplay:
-    """The replay that reads the first file of a ledger.
+    """Return the replay that reads the first file of a ledger.
 
     Args:
         artifacts: the artifacts of all files.  If the first file names none of them, the first
             artifact reads it.
-        key: of the session, if it is known.
+        key: the key of the session, if it is known.
     """
     found = named_in(files[0], artifacts)
     return SessionReplay(found, machine_of(found), key)
@@ -177,18 +180,19 @@ def replay_of(
 ) -> SessionReplay:
     """Return the replay that reads a file.
 
-    If the file names another of the artifacts than the file before, this is a new replay, which
-    has read all earlier files again.  It takes over the findings of `replay`.  Otherwise
-    `replay` itself is returned.
+    If the file names another known artifact than the previous file, this is a new replay.  It has
+    read all earlier files again, and takes over the findings of `replay`.  Otherwise `replay`
+    itself is returned.
 
     Args:
-        replay: has read the files before; after each, :meth:`SessionReplay.roll` was called.
+        replay: the replay that read the earlier files; :meth:`SessionReplay.roll` was called after
+            each.
         files: all files of the ledger.
-        number: of the file, from 1.
+        number: the number of the file, from 1.
 
     Raises:
-        Rejected: what ends the new replay.  S218: the session does not fit the artifact.  S205: a
-            constant has different digests.
+        Rejected: a record ends the new replay.  S218: the session does not fit the artifact.  S205:
+            a constant has different digests.
     """
     if number == 1 or len(artifacts) == 1:
         return replay
@@ -203,7 +207,7 @@ def replay_of(
     }
     next_one = SessionReplay(found, machine_of(found), key, target=target, earlier=readings.get)
     next_one.follow(files[: number - 1])
-    # The replay before has the findings about earlier records.  All others are about the header.
+    # The previous replay has the findings about earlier records. All others are about the header.
     known, line = replay.findings.items, replay.line + 1
     more = [one for one in next_one.findings.items if one not in known]
     next_one.findings.items[:] = [*known, *[replace(one, line=line) for one in more]]
@@ -215,7 +219,7 @@ def _chunks(file: Ledger) -> Iterable[bytes]:
 
 
 def _header_in(file: Ledger) -> Record:
-    """The first record of a file; empty: it is no `session` record."""
+    """Return the first record of a file; empty if it is no `session` record."""
     with suppress(Rejected, StopIteration):
         record = next(LedgerReader(_chunks(file)).lines()).record
         if records.check_record(record, 1) == "session":
@@ -224,16 +228,16 @@ def _header_in(file: Ledger) -> Record:
 
 
 def named_in(file: Ledger, artifacts: Sequence[CheckedArtifact]) -> CheckedArtifact:
-    """The artifact that the first record of a file names; if it names none of them, the first."""
+    """Return the artifact that the first record of a file names, or the first artifact."""
     named = _header_in(file).get("artifact") if len(artifacts) > 1 else None
     return next((one for one in artifacts if one.file.digest.hex() == named), artifacts[0])
 
 
 def _misplaced(files: Sequence[Ledger], number: int, refusal: Rejected) -> Rejected:
-    """The refusal of a file that does not continue the one before, with what is wrong.
+    """Return the refusal of a file that does not continue the previous file, with the reason.
 
     Args:
-        number: of the file, from 1.
+        number: the number of the file, from 1.
     """
     for other, file in enumerate(files, 1):
         reader = LedgerReader(_chunks(file))
@@ -254,8 +258,8 @@ def _read(replay: SessionReplay, reader: LedgerReader, tell: Tell | None, *, las
     """Read the records of a file, and check its end.
 
     Raises:
-        Rejected: what ends the replay.  D301: the ledger has no end.  S217: the file has no `roll`
-            at its end, and another file follows.
+        Rejected: a record ends the replay.  D301: the ledger has no end.  S217: the file does not
+            end with `roll`, but another file follows.
     """
     for line in reader.unverified():
         previous = reader.head
@@ -288,19 +292,19 @@ def _read(replay: SessionReplay, reader: LedgerReader, tell: Tell | None, *, las
 
 
 class SessionReplay:
-    """Goes through the records of a session, one after the other.
+    """Replays the records of a session one after the other.
 
     Args:
-        statements: decides statements; None: the definition.
-        target: the header from which on this artifact decides, if earlier files have another one.
-            Their records are carried (:mod:`tcc_certs.session.carried`): they are not decided.
-        earlier: returns an artifact of earlier files by its digest, hex; None: it is not known.
+        statements: the object that decides statements; None: the definition.
+        target: the header from which this artifact decides, if earlier files have another artifact.
+            Earlier records are carried without a decision (:mod:`tcc_certs.session.carried`).
+        earlier: a function from a digest (hex) to an artifact of earlier files; None: not known.
 
     Attributes:
-        artifact: whose records these are.
-        findings: what does not follow, so far.
+        artifact: the artifact that reads the records.
+        findings: the findings so far.
         session: None before the first record.
-        line: the number of the last record, in all files.
+        line: the number of the last record, over all files.
         rolled: whether the last record was `roll`.
     """
 
@@ -327,7 +331,7 @@ class SessionReplay:
         self._carrier: Carrier | None = None
 
     def roll(self, head: bytes) -> None:
-        """The ledger continues in another file.
+        """Continue the ledger in another file.
 
         Args:
             head: the hash of the last record, which is a `roll`.
@@ -335,10 +339,10 @@ class SessionReplay:
         self.rolled, self._roll = False, head.hex()
 
     def follow(self, files: Iterable[Ledger]) -> None:
-        """Read the files before the next one; the last of them may lack its `roll`.
+        """Read the files before the next file; the last of them may lack its `roll`.
 
         Raises:
-            Rejected: what ends the replay.
+            Rejected: a record ends the replay.
         """
         for file in files:
             reader = LedgerReader(_chunks(file))
@@ -350,19 +354,19 @@ class SessionReplay:
                 self.roll(reader.head)
 
     def step(self, record: Record, previous: bytes, body: bytes | None = None) -> Record:
-        """Continue with a record.
+        """Process a record.
 
         Args:
-            record: or a line, which is parsed if its bytes have no frequent form.
-            previous: the hash of the record before it in this file.
+            record: a record, or a line that is parsed only if its bytes have an unusual form.
+            previous: the hash of the previous record in this file.
             body: its canonical bytes without the link, if the caller has them.
 
         Returns:
-            the record.  A record of an earlier artifact is returned as this artifact would have
-            it, with an empty kind if it has no effect.
+            the record.  A record of an earlier artifact is rewritten for this artifact; its kind is
+            '' if it has no effect.
 
         Raises:
-            Rejected: what ends the replay.  L101: the line is not canonical.
+            Rejected: the record ends the replay; L101 the line is not canonical.
         """
         plain = records.plain_record(body) if body is not None else None
         if plain is not None:
@@ -375,16 +379,17 @@ class SessionReplay:
     def next(
         self, record: Record, kind: str, previous: bytes, body: bytes | None, rest: bytes | None
     ) -> Record:
-        """Continue with a record; return what :meth:`step` does.
+        """Process a record, and return the same as :meth:`step`.
 
         Args:
-            kind: of a record whose members have their form; empty: they are checked here.
-            previous: the hash of the record before it in this file.
-            body: its canonical bytes without the link; rest: the same without the MAC; if they are
-                known.
+            kind: the kind of a record whose members were checked; '' if they are to be checked
+                here.
+            previous: the hash of the previous record in this file.
+            body: its canonical bytes without the link, if they are known.
+            rest: `body` without the MAC, if it is known.
 
         Raises:
-            Rejected: what ends the replay.
+            Rejected: the record ends the replay.
         """
         self.line += 1
         if self.session is None or self._roll is not None:
@@ -414,7 +419,7 @@ class SessionReplay:
         return record
 
     def _begin(self, record: Record, check_mac: Callable[[], None]) -> Record:
-        """The first record of the first file."""
+        """Process the first record of the first file."""
         header, target = record, self._target
         if target is not None:
             reading = Reading(self._machine, self._statements.uses)
@@ -453,7 +458,7 @@ class SessionReplay:
     def _carry(
         self, session: ReplayedSession, carrier: Carrier, kind: str, record: Record
     ) -> Record:
-        """Follow a record of a file under another artifact.
+        """Process a record of a file under another artifact.
 
         Raises:
             Rejected: S218: the session does not fit this artifact.
@@ -472,18 +477,20 @@ class SessionReplay:
             raise Rejected(Code.SESSION_CARRIED, refusal.path, expected, refusal.found) from refusal
 
     def _continue(self, record: Record, head: str) -> None:
-        """Check the first record of a further file, and choose how the next records are read.
+        """Check the first record of a further file, and choose the artifact for the next records.
 
-        Its members are those of the first file, except the MAC and `continues`.  While records are
-        carried, the members that follow from the artifact may differ; :meth:`_begin` has checked
-        those of the target.  At the target, this artifact begins to decide.
+        Its members equal the members of the first file, except the MAC and `continues`.  While
+        records are carried, members that follow from the artifact may differ, because
+        :meth:`_begin` has checked the target's members.  At the target, this artifact begins to
+        decide.
 
         Args:
             head: the hash of the `roll` before it, hex.
 
         Raises:
-            Rejected: S217: a member differs, or it continues another record.  L104: a call is under
-                way at the target.  L202: the artifact is not known.  S205: constants contradict.
+            Rejected: S217 a member differs, or the file continues another record.  L104 a call is
+                under way at the target.  L202 the artifact is not known.  S205 constants contradict
+                each other.
         """
         own = [records.MAC, "continues"]
         if self._carrier is not None and record["artifact"] != self._first["artifact"]:
@@ -512,19 +519,21 @@ class SessionReplay:
     def _check_mac(
         self, record: Record, previous: bytes, body: bytes | None, rest: bytes | None
     ) -> None:
-        """The record has the MAC that the key gives; otherwise the replay ends.
+        """Check the MAC of a record, if the key is known.
 
         Args:
-            body: its canonical bytes; rest: the same without the MAC; if they are known.
+            body: its canonical bytes without the link, if they are known.
+            rest: `body` without the MAC, if it is known.
 
         Raises:
-            Rejected: S205.
+            Rejected: S205: the MAC is wrong, which ends the replay.
         """
         if self._mac is None:
             return
         found = text(record, records.MAC)
         if rest is None:
-            # Quotes are escaped in texts.  So if these bytes are there once, they are the member.
+            # Quotes are escaped in texts. So these bytes, if they occur once, are the member
+            # itself.
             member = b'"mac":"%s"' % found.encode()
             if body is not None and body.count(member) == 1 and member + b"," in body:
                 rest = body.replace(member + b",", b"")
@@ -538,12 +547,15 @@ class SessionReplay:
 
 
 def machine_of(artifact: CheckedArtifact) -> SessionMachine:
-    """The session machine of an artifact."""
+    """Return the session machine of an artifact."""
     return SessionMachine(artifact.core, artifact.automaton, artifact.core_calls)
 
 
 def statements_of(artifact: CheckedArtifact) -> Statements:
-    """The statements of an artifact, decided by the definition."""
+    """Return the statements of an artifact, decided by the definition.
+
+    Computed once for each artifact.
+    """
     found = artifact.kept.get("session statements")
     if not isinstance(found, Statements):
         policy = kept_policy_of(artifact.core)
@@ -565,11 +577,11 @@ def _checked(artifact: bytes | CheckedArtifact, pin: str | None) -> CheckedArtif
 def conclude(
     findings: Findings, session: ReplayedSession | None, head: bytes, lines: Sequence[int] = ()
 ) -> SessionValidation:
-    """The validation of these findings and this session.
+    """Return the result for these findings and this session.
 
     Args:
         head: the chain's head after the verified prefix of the last file.
-        lines: how many lines of each file were read.
+        lines: the number of lines that were read of each file.
     """
     claim = _claim(findings, session)
     tally = Tally() if session is None else session.tally
@@ -610,7 +622,7 @@ def _claim(findings: Findings, session: ReplayedSession | None) -> str:
 
 
 def _asserted(session: ReplayedSession) -> Iterator[str]:
-    """What the ledger says and cannot prove."""
+    """Yield the statements that the ledger makes but cannot prove."""
     tally, reader, header = session.tally, session.reader, session.header
     if tally.calls:
         yield "every call was recorded, and every outcome and answer is true"

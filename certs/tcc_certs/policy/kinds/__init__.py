@@ -1,13 +1,13 @@
-"""Kinds: what each word of a statement means, and whether each node may be where it is.
+"""Kinds: the meaning of each word of a statement, and whether each node is allowed at its place.
 
-:class:`Kinds` turns the statements of a core into rules of :mod:`tcc_certs.policy.forms`: words are
-resolved, and `let`, `same`, `unused` and `forbid` are expanded.  A mistake raises a
-:class:`Fault`, which names the node.  The reader of cores and the compiler both use this package,
-so a word has one meaning.  Normative text: docs/spec/core.md, section "Kinds".
+:class:`Kinds` turns the statements of a core into rules of :mod:`tcc_certs.policy.forms`.  It
+resolves words, and expands `let`, `same`, `unused` and `forbid`.  A mistake raises :class:`Fault`,
+which names the node.  The reader of cores and the compiler both use this package, so a word means
+the same for both.  Normative text: docs/spec/core.md, section "Kinds".
 
-Each module reads one family of nodes, in a class that extends the class of the module before it:
-`work`, `words`, `sources`, `terms`, `comparisons`, `statements`.  The kinds of terms are in
-`values`, the results of reading a node in `things`, and the walks over forms in `parts`.
+Each module reads a family of nodes, in a class that extends the class of the module before it:
+`work`, `words`, `sources`, `terms`, `comparisons`, `statements`.  `values` has the kinds of terms,
+`things` the results of reading a node, and `parts` the walks over forms.
 
 Cost: linear in the expanded statement, which has at most `MAX_EXPANDED` nodes.  All statements
 together take at most `MAX_WORK` steps, and `WORK_PER_NODE` more for each node of the core.  Sets of

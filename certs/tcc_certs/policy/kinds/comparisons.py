@@ -1,4 +1,4 @@
-"""Comparisons, and the arms of `match`: which sides compare, and how a constant side is read."""
+"""Comparisons and the arms of `match`: which sides are comparable, how constants are read."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Comparisons(Terms):
         return forms.Compare(operator, self._read_left(operator, left, options, one), tuple(terms))
 
     def _side(self, node: Node, other: Node, scope: Scope) -> Value:
-        """The left side. An unknown word may be a listed value of the right side."""
+        """Read the left side.  An unknown word may be a listed value of the right side."""
         if isinstance(node, nodes.Text):
             return self._value(node, scope, self._listed_side(other, scope))
         if not isinstance(node, Word):
@@ -125,7 +125,7 @@ class Comparisons(Terms):
             return self._value(node, scope, kind)
 
     def _listed_side(self, node: Node, scope: Scope) -> Kind | None:
-        """The kind of a side of a comparison whose values are listed."""
+        """Return the kind of a side of a comparison if its values are listed, or None."""
         needs, height = dict(self._needs), self._height
         try:
             kind = self._value(node, scope).kind
@@ -159,10 +159,10 @@ class Comparisons(Terms):
         return found
 
     def _constant_for(self, value: Value, kind: Kind, node: Node) -> Term:
-        """The term of one side. A constant text is read as a value of the other side.
+        """Return the term of one side; a constant text is read as a value of the other side.
 
         Raises:
-            Fault: TCC205: it is none of the listed values, or cannot be read.
+            Fault: TCC205: the constant is not a listed value, or cannot be read.
         """
         term = value.term
         if not isinstance(term, forms.Constant):
@@ -241,7 +241,7 @@ class Comparisons(Terms):
         try:
             thing = self._thing(node.right, scope, "source")
         except Fault:
-            # Words that are no sources may be values of the listed left side.
+            # A name that is no source may be a value of the listed left side.
             union = isinstance(node.right, nodes.Union)
             listed = self._value(node.left, scope).kind.listed
             value = isinstance(node.right, Word) and ("s", node.right.name) in listed
@@ -262,7 +262,7 @@ class Comparisons(Terms):
         return among if node.operator == "in" else forms.Not(among)
 
     def _ensure_no_count_of_nothing(self, node: nodes.Compare, scope: Scope) -> None:
-        """Refuse a count of calls that is compared with 0: ``no C`` and ``C`` say the same."""
+        """Refuse to compare a count of calls with 0: ``no C`` or ``C`` says the same."""
         for one, other, some in (
             (node.left, node.right, ("!=", ">")), (node.right, node.left, ("!=", "<"))
         ):  # fmt: skip
@@ -282,7 +282,7 @@ class Comparisons(Terms):
             name = node.left.name
             instead = f"{name} {node.operator} this.{name}"
             if scope.it == scope.this:
-                instead = ""  # the filter of the restricted calls: there is no other call
+                instead = ""  # the filter of the restricted calls has no other call
             elif node.operator == "=":
                 instead = f"same {name}"
             raise Fault("TCC231", node, f"`{name}` is compared with itself.", instead)

@@ -18,7 +18,7 @@ _MEMBERS: Mapping[type, tuple[str, ...]] = {
 
 
 def walk(form: Any) -> Iterable[Any]:
-    """A form and all forms inside it."""
+    """Yield a form and all forms inside it."""
     stack = [form]
     while stack:
         form = stack.pop()
@@ -39,7 +39,7 @@ def conjuncts(conditions: Iterable[Condition]) -> Iterable[Condition]:
 
 
 def sources_in(form: Any) -> Iterable[Source]:
-    """The outermost sources inside a form."""
+    """Yield the outermost sources inside a form."""
     stack = [form]
     while stack:
         form = stack.pop()
@@ -52,12 +52,12 @@ def sources_in(form: Any) -> Iterable[Source]:
 
 
 def height_of(term: Term) -> int:
-    """How many levels of sources the filters of the sources in a term have."""
+    """Return the greatest height of a source in a term; 0 without sources."""
     return max([source.height for source in sources_in(term)], default=0)
 
 
 def keys_in(condition: Condition, level: int) -> Iterable[forms.Key]:
-    """The keys that a condition on the element of a level gives."""
+    """Yield the keys that a condition on the element of a level gives."""
     match condition:
         case forms.Same(left, right) | forms.Compare("=", left, (right,)):
             same = isinstance(condition, forms.Same)
@@ -68,9 +68,9 @@ def keys_in(condition: Condition, level: int) -> Iterable[forms.Key]:
 
 
 def _is_of_the_decided(term: Term) -> bool:
-    """Return True for a field of the call being decided, an attribute or a constant.
+    """Return True if a term uses only the call being decided, attributes and constants.
 
-    A computed term is no key: it has no digest, which a validator looks calls up by.
+    A computed term is no key.  It has no digest, and validators look calls up by digests.
     """
     if forms.is_computed(term):
         return False
@@ -81,7 +81,7 @@ def _is_of_the_decided(term: Term) -> bool:
 
 
 def keys_of(conditions: Iterable[Condition], level: int) -> tuple[str, ...]:
-    """The fields of the call being decided that the conditions compare with the element's."""
+    """Return the fields of the call being decided that conditions compare with element fields."""
     element, call = forms.Element(level), forms.Element(0)
     keys: dict[str, None] = {}
     for condition in conditions:

@@ -31,7 +31,7 @@ from tcc_certs.policy.kinds.values import TEXT, Kind, comparable
 from tcc_certs.policy.kinds.words import Words
 from tcc_certs.policy.nodes import Node, Word
 
-MAX_LEVELS = 2  # sources inside the filter of a source
+MAX_LEVELS = 2  # most nesting of sources inside the filter of a source
 MAX_KEYS = 8
 
 
@@ -41,7 +41,7 @@ class Sources(Words):
     def _filter(
         self, filters: Sequence[tuple[Node, Scope]], inner: Scope, level: int, mask: int
     ) -> tuple[tuple[Condition, ...], int]:
-        """The conditions of a filter, and the tools that have all fields that it names."""
+        """Return the conditions of a filter, and the tools that have all fields that it names."""
         self._needs[level] = mask
         conditions = []
         for node, outside in filters:
@@ -111,7 +111,7 @@ class Sources(Words):
         draft.conditions += found
 
     def _filtering(self, draft: Draft, scope: Scope) -> Scope:
-        """The scope of a filter of a source."""
+        """Return the scope inside the filter of a source."""
         elements = (*scope.elements, (draft.own, draft.call))
         return scope.inside(elements, draft.level, draft.level, scope.this)
 
@@ -144,7 +144,7 @@ class Sources(Words):
         conditions = tuple(draft.conditions[-draft.filtered :])
         del draft.conditions[-draft.filtered :]
         if draft.is_calls and draft.unfiltered != draft.own.tools:
-            # The filter is false for a tool that lacks a field: such a call is no exception.
+            # The filter is false for tools that lack a field, so such a call makes `every` false.
             has = forms.IsOf(draft.level, self._tools(draft.own.tools))
             conditions = (has, *conditions)
             draft.own = replace(draft.own, tools=draft.unfiltered)
@@ -172,7 +172,7 @@ class Sources(Words):
             within=scope.within,
         )  # fmt: skip
         conditions, _ = self._filter(filters, inner, level, mask)
-        # Such a condition may have been true then, so the earlier call counts as a use.
+        # Such a condition may have been true at the earlier call, so that call counts as a use.
         conditions = tuple([one for one in conditions if not self._may_change(one)])
         same = [
             forms.Same(forms.Get(forms.Element(level), key), forms.Get(forms.Element(0), key))
@@ -318,7 +318,7 @@ class Sources(Words):
         """Return the source of a draft.
 
         Args:
-            also: conditions or terms over each element; their sources count as levels, too.
+            also: conditions or terms over each element.  Their sources count for the height, too.
         """
         height = max([draft.height, *[mark.height for mark in draft.marks]])
         for part in (*draft.conditions, *also):
@@ -337,7 +337,7 @@ class Sources(Words):
         return source
 
     def _keys(self, draft: Draft) -> tuple[forms.Key, ...]:
-        """The arguments of the calls that the filter compares with terms over the decided call."""
+        """Return the keys: arguments that the filter compares with terms over the decided call."""
         found: dict[str, forms.Key] = {}
         for condition in conjuncts(draft.conditions):
             for key in keys_in(condition, draft.level):

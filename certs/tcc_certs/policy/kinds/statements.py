@@ -29,19 +29,20 @@ from tcc_certs.policy.nodes import Definition, Node, Statement, Word
 
 
 class Kinds(Comparisons):
-    """The kinds of a core.
+    """Reads the statements of a core.
 
     Attributes:
-        conditions: by the id of a node, the conditions that were made of it; None: not recorded.
-        opened: by the id of a word, the `let` that it names; recorded with conditions.
-        origins: by the id of a condition or source, the node it was made of; None: not recorded.
+        conditions: by the id of a node, the conditions made from it; None: not recorded.
+        opened: by the id of a word, the `let` that it names; recorded together with `conditions`.
+        origins: by the id of a condition or source, the node that it was made from; None: not
+            recorded.
     """
 
     def rule(self, statement: Statement) -> forms.Rule:
         """Return the rule of a statement.
 
         Raises:
-            Fault: it is wrong.
+            Fault: the statement is wrong.
         """
         self._begin(statement)
         self._needs = {}
@@ -83,10 +84,10 @@ class Kinds(Comparisons):
         raise TypeError(statement)
 
     def check_lets(self) -> None:
-        """Check the lets of the file, whether they are used or not.
+        """Check the lets of the file, used or unused.
 
         Raises:
-            Fault: a `let` is defined by itself, or one without parameters means nothing.
+            Fault: a `let` refers to itself, or a `let` without parameters is wrong.
         """
         self._ensure_no_circle()
         for let in self._core.lets:
@@ -97,7 +98,7 @@ class Kinds(Comparisons):
         """Check a `let` of the file that has no parameters.
 
         Raises:
-            Fault: it means nothing.
+            Fault: its body is wrong.
         """
         self._begin(let)
         self._needs = {0: self._all}
@@ -130,14 +131,14 @@ class Kinds(Comparisons):
                     on_path.add(other)
 
     def _lets_in(self, let: Definition) -> list[str]:
-        """The lets of the file that the body of a `let` names."""
+        """Return the names of the file's lets that the body of a `let` uses."""
         applied = {id(node.of) for node in nodes.walk(let.body) if isinstance(node, nodes.Where)}
         found = []
         for node in nodes.walk(let.body):
             other = self._lets.get(node.name) if isinstance(node, Word) else None
             if other is None or other.name in let.parameters:
                 continue
-            # A word with the name of a `let` with parameters is that `let` only before parentheses.
+            # The name of a `let` with parameters means that `let` only before parentheses.
             if not other.parameters or id(node) in applied:
                 found.append(other.name)
         return found
@@ -211,7 +212,7 @@ class Kinds(Comparisons):
     def _restrict(
         self, on: Node, where: Sequence[Node], statement: object, *, decided: bool
     ) -> tuple[Tools, tuple[Condition, ...], Scope]:
-        """The tools that a statement restricts, its filter, and the scope of its clauses."""
+        """Return the tools that a statement restricts, its filter, and the scope of its clauses."""
         mask, wide, filters = self._set(on, FILE_SCOPE, where)
         own = Kind(name="call", tools=mask, wide=wide, decided=decided)
         inner = Scope(elements=((own, None),), bare=0, it=0, this=0)
@@ -225,7 +226,7 @@ class Kinds(Comparisons):
     def _set(
         self, node: Node, scope: Scope, where: Sequence[Node] = (), inside: bool = False
     ) -> tuple[int, bool, list[tuple[Node, Scope]]]:
-        """The tools of a set, whether it was written with `any`, and its filters."""
+        """Return the tools of a set, whether it was written with `any`, and its filters."""
         self._height += 1
         self._step(node)
         filters: list[tuple[Node, Scope]] = []
@@ -290,7 +291,7 @@ class Kinds(Comparisons):
         return replace(inner, it=scope.it)
 
     def _thing(self, node: Node, scope: Scope, want: str, beside: Kind | None = None) -> Thing:
-        """Read a node. Words in it are resolved by `want`, the kind of thing that fits here."""
+        """Read a node; `want` is the kind of thing that fits at the place."""
         self._height += 1
         self._step(node)
         found = self._form(node, scope, want, beside)

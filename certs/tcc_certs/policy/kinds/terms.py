@@ -89,10 +89,10 @@ class Terms(Sources):
         return Value(forms.Clock(name, value.term, zone), kind)
 
     def _zone(self, node: Node) -> int | Zone:
-        """The zone that the second argument of a clock function is.
+        """Return the zone that the second argument of a clock function names.
 
         Raises:
-            Fault: TCC225: it is no constant; TCC205: no such zone is recorded.
+            Fault: TCC225: it is no constant text; TCC205: no such zone is recorded.
         """
         if not isinstance(node, nodes.Text):
             raise Fault("TCC225", node, "A zone is a text in quotes.", about="zone")

@@ -1,4 +1,4 @@
-"""Faults, scopes of words, and the things that nodes are: drafts, values, options and truths."""
+"""Faults, scopes of words, and the results of reading a node: drafts, values, options, truths."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tcc_certs.values.fields import Field
 
 
 class Fault(Exception):
-    """A statement is wrong.
+    """A mistake in a statement.
 
     Attributes:
         code: TCC code of the mistake, or D201 for a bound of work.
-        node: where it is.
+        node: the node with the mistake.
         message: a sentence about the mistake.
-        instead: the text to write instead; empty where no text is known.
-        known: the names or values that fit at the place, if they were looked for.
-        about: for codes of several mistakes, which of them it is, as a word.
+        instead: the text to write instead; empty if no text is known.
+        known: the names or values that fit at the place, if they were computed.
+        about: a word that distinguishes mistakes with the same code.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class Fault(Exception):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Scope:
-    """The meanings that words can have at a place. A scope is immutable.
+    """The meanings that words can have at a place.  A scope is immutable.
 
     Attributes:
-        elements: by level, the kind of the element and of the call that it is a row of.
-        bare, it, this: the levels whose fields bare names are, and that `it` and `this` are.
+        elements: by level, the kind of the element, and the kind of the call that it belongs to.
+        bare, it, this: the level of bare field names, of `it` and of `this`; None: not allowed.
         names: the lets of the block and the parameters in scope.
-        within: the lets whose bodies are around the place.
+        within: the names of the lets whose bodies contain the place.
     """
 
     elements: tuple[tuple[Kind, Kind | None], ...]
@@ -61,7 +61,7 @@ class Scope:
         self, elements: tuple[tuple[Kind, Kind | None], ...], bare: int | None, it: int | None,
         this: int | None,
     ) -> Scope:  # fmt: skip
-        """The scope with other elements."""
+        """Return this scope with other elements."""
         return Scope(
             elements=elements, bare=bare, it=it, this=this, names=self.names, within=self.within
         )
@@ -69,10 +69,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A `let`, or the argument of a parameter, with the scope that its words are read in."""
+    """A `let`, or the argument for a parameter, with the scope in which its words are resolved."""
 
     body: Node
-    scope: Scope | None  # None: the file's
+    scope: Scope | None  # None: the scope of the file
     parameters: tuple[str, ...] = ()
     name: str = ""
 
@@ -81,7 +81,7 @@ FILE_SCOPE = Scope(elements=((NOTHING, None),), bare=None, it=None, this=None)
 
 
 def no_call() -> Scope:
-    """The scope of `finally`."""
+    """Return the scope of `finally`."""
     return Scope(elements=((NOTHING, None),), bare=None, it=None, this=None)
 
 
@@ -93,8 +93,10 @@ class Draft:
     """A source under construction: filters and modifiers can be added.
 
     Attributes:
-        filtered: how many conditions its last filter has.
-        unfiltered: of calls, the mask of the tools before the last filter.
+        own, call: the kind of its elements, and the kind of the calls that they belong to.
+        filtered: the number of conditions of its last filter.
+        unfiltered: for calls, the mask of the tools before the last filter.
+        wide: whether the set was written with `any`.
     """
 
     base: forms.Base
@@ -111,7 +113,7 @@ class Draft:
 
     @property
     def is_calls(self) -> bool:
-        """True for calls, and false for rows and lists."""
+        """True for a source of calls, False for rows and lists."""
         return isinstance(self.base, forms.Calls)
 
     @property
@@ -122,7 +124,7 @@ class Draft:
 
 @dataclass(slots=True, eq=False)
 class Value:
-    """A term, its kind, and the kind of the call that it is a row of."""
+    """A term, its kind, and the kind of the call that its element belongs to."""
 
     term: Term
     kind: Kind
@@ -131,7 +133,7 @@ class Value:
 
 @dataclass(slots=True, eq=False)
 class Options:
-    """The values of ``a | b``, their scope, and the kind of the other side."""
+    """The values of ``a | b``, their scope, and the kind of the other side of the comparison."""
 
     parts: tuple[Node, ...]
     scope: Scope
@@ -192,7 +194,7 @@ class NamedFields:
     """The fields of one name, by the index of their tool."""
 
     def __init__(self) -> None:
-        self.of: dict[int, tuple[Field, bool]] = {}  # whether it is an answer
+        self.of: dict[int, tuple[Field, bool]] = {}  # the field, and whether it is an answer
 
     @cached_property
     def has(self) -> int:
@@ -206,7 +208,7 @@ class NamedFields:
 
     @cached_property
     def slots(self) -> tuple[tuple[Kind, bool, int], ...]:
-        """The different kinds, whether they are answers, and the tools of each."""
+        """Each different kind, whether it is the kind of answers, and the mask of its tools."""
         found: dict[tuple[Kind, bool], list[int]] = {}
         for at, (declared, answer) in self.of.items():
             found.setdefault((kind_of(declared), answer), []).append(at)
@@ -214,7 +216,7 @@ class NamedFields:
 
 
 def mask_of(tools: Collection[int]) -> int:
-    """The mask of tools with these indexes."""
+    """Return the mask of the tools with these indices."""
     bits = bytearray(max(tools, default=0) // 8 + 1)
     for at in tools:
         bits[at >> 3] |= 1 << (at & 7)
@@ -228,7 +230,7 @@ NOWHERE = NamedFields()
 
 
 def milliseconds(amount: str, unit: str, node: Node) -> int:
-    """The exact length of a duration.
+    """Return the exact length of a duration in milliseconds.
 
     Raises:
         Fault: TCC225: it is no whole number of milliseconds.
@@ -240,5 +242,5 @@ def milliseconds(amount: str, unit: str, node: Node) -> int:
 
 
 def span_of(span: nodes.Duration) -> int:
-    """The length of a duration in milliseconds."""
+    """Return the length of a duration in milliseconds."""
     return milliseconds(span.amount, span.unit, span)

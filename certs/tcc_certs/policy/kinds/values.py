@@ -1,4 +1,4 @@
-"""Kinds: the types of terms and elements, which kinds compare, and how constants are read."""
+"""Kinds of terms and elements, which kinds are comparable, and how constants are read."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ from tcc_certs.values.fields import (
 from tcc_certs.values.places import State
 from tcc_certs.values.zones import DAY, Zone
 
-MAX_SHOWN = 12  # listed values in a message
+MAX_SHOWN = 12  # most listed values in a message
 
 
 class Listed:
     """The values of a listed field.
 
-    Values are compared by their canonical texts, whose hashes an author cannot choose.
+    Values are compared by their canonical texts.  Python randomizes hashes of texts, so an author
+    cannot cause collisions.
 
     Attributes:
         texts: canonical texts in declared order, without ``*``.
@@ -75,19 +76,19 @@ class Kind:
     """The kind of a term or an element.
 
     Attributes:
-        name: ``call``, ``record``, ``list``, or a scalar: ``text``, ``number``, ``flag``,
-            ``time``, ``date``, ``path``, ``url``, ``span``, ``json``, ``null``, ``mixed`` (listed
-            values of several types), ``union`` (a value of one of several types).
-        tools: of a call, the mask of its tools.
-        wide: whether the set of a call was written with `any`.
-        decided: whether it is the call being decided, whose answers do not exist yet.
-        members: of a record.
-        choices: of a union, the kinds of its types.
-        of, most: of a list: its elements, and how many it has at most.
+        name: ``call``, ``record``, ``list``, or a scalar: ``text``, ``number``, ``flag``, ``time``,
+            ``date``, ``path``, ``url``, ``span``, ``json``, ``null``, ``mixed`` (listed values of
+            several types), ``union`` (a value of one type among several).
+        tools: for a call, the mask of its tools.
+        wide: for a call, whether its set was written with `any`.
+        decided: for a call, whether it is the call being decided, whose answers do not exist yet.
+        members: for a record, the names and kinds of its members.
+        choices: for a union, the kinds of its types.
+        of, most: for a list, the kind of its elements, and their greatest number.
         listed: the values of a listed field.
         rest: whether a listed field also has values that are not listed.
-        minutes: the zone of a time or date without one: minutes ahead of UTC, or of a date a
-            recorded zone.
+        minutes: the zone in which texts of a time or date are read, in minutes ahead of UTC.  For a
+            date it may be a recorded zone.
     """
 
     name: str
@@ -113,7 +114,7 @@ PLURAL = {"call": "calls", "list": "lists", "record": "records"}
 
 
 def kind_of(declared: Field) -> Kind:
-    """The kind of a field, listed or open."""
+    """Return the kind of a field, listed or open."""
     if declared.type is not None:
         return kind_of_type(declared.type)
     texts = [text for text in declared.values if text and text != "*"]
@@ -123,7 +124,7 @@ def kind_of(declared: Field) -> Kind:
 
 
 def kind_of_type(declared: FieldType) -> Kind:
-    """The kind of a declared type."""
+    """Return the kind of a declared type."""
     match declared:
         case TextType():
             return TEXT
@@ -154,13 +155,13 @@ def kind_of_type(declared: FieldType) -> Kind:
 
 
 def plain_kind(kind: Kind) -> Kind:
-    """The kind without its listed values."""
+    """Return the kind without its listed values."""
     return Kind(name=kind.name, minutes=kind.minutes)
 
 
 MOMENTS = frozenset({"time", "date"})
 LOCATED = frozenset({"path", "url"})
-_READ = MOMENTS | LOCATED  # constant texts are read as values of these
+_READ = MOMENTS | LOCATED  # constant texts next to these kinds are read as their values
 NAMED = {"path": "absolute path", "url": "absolute http or https URL"}
 _SCALARS = frozenset({"text", "number", "flag", "mixed"})
 
@@ -178,7 +179,7 @@ def comparable(one: Kind, other: Kind) -> bool:
 def _share_a_choice(one: Kind, other: Kind) -> bool:
     """Return True if a value of a union can equal a value of another kind.
 
-    A list or object in a union is a whole JSON value, so it equals none outside of a union.
+    A list or object in a union is a whole JSON value, so it equals no value outside of a union.
     """
     if one == other or "null" in (one.name, other.name):
         return True
@@ -188,7 +189,7 @@ def _share_a_choice(one: Kind, other: Kind) -> bool:
 
 
 def readable(kind: Kind) -> tuple[Kind, ...]:
-    """The kinds, of one or of the choices of a union, whose constants are written as texts."""
+    """Return the kinds among `kind` and its choices whose constants are written as texts."""
     choices = kind.choices or (kind,)
     if any(choice.name in ("text", "mixed") for choice in choices):
         return ()
@@ -199,14 +200,14 @@ def read_as(kind: Kind, text: str) -> State:
     """Read a constant text that is compared with a kind.
 
     Raises:
-        Wrong: it cannot be read.
-        Rejected: it is no path or URL.
+        Wrong: the text cannot be read as this kind.
+        Rejected: the text is no path or URL.
     """
     if kind.name in LOCATED:
         return places.typed(text, PathType() if kind.name == "path" else UrlType())
     zone = kind.minutes
     if len(text) > len("2026-01-31"):
-        # A local time of a zone that changes its offset may be two moments, or none.
+        # A local time is ambiguous or missing when the zone changes its offset.
         return places.typed(text, TimeType(zone=None if isinstance(zone, Zone) else zone))
     if not isinstance(zone, Zone):
         return places.typed(text, DateType(zone=zone or 0))
@@ -232,7 +233,7 @@ _SUMS: Mapping[tuple[str, str, str], str] = {
 
 
 def arithmetic_kind(sign: str, one: str, other: str) -> str | None:
-    """The name of the kind of ``one sign other``; None: the two have no such result."""
+    """Return the name of the kind of ``one sign other``; None: the operation is not allowed."""
     moments = ["time" if name == "date" else name for name in (one, other)]
     return _SUMS.get((sign, *moments))  # type: ignore[arg-type]
 
@@ -248,6 +249,6 @@ def never_negative(declared: Field) -> bool:
 
 
 def listed_text(kind: Kind) -> str:
-    """The listed values of a kind for a message, at most `MAX_SHOWN` of them."""
+    """Return at most `MAX_SHOWN` listed values of a kind, for a message."""
     texts = kind.listed.texts
     return ", ".join(texts[:MAX_SHOWN]) + (", .." if len(texts) > MAX_SHOWN else "")

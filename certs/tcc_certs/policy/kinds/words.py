@@ -28,11 +28,11 @@ from tcc_certs.policy.kinds.work import Work
 from tcc_certs.policy.nodes import Definition, Node, Word
 from tcc_certs.values.fields import Field
 
-MAX_NAMES = 128  # lets of a block, parameters of a let
+MAX_NAMES = 128  # most lets of a block, and most parameters of a `let`
 
 
 class Words(Work):
-    """Reads words."""
+    """Resolves words."""
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
@@ -43,7 +43,7 @@ class Words(Work):
             )
 
     def _thing(self, node: Node, scope: Scope, want: str, beside: Kind | None = None) -> Thing:
-        """Read a node. A subclass has the cases for each class of nodes.
+        """Read a node.  A subclass handles each class of nodes.
 
         Args:
             want: the kind of thing that fits at the place: ``condition``, ``set``, ``source``,
@@ -63,7 +63,7 @@ class Words(Work):
     def _open(
         self, bound: Bound, node: Node, scope: Scope, arguments: Sequence[Node] = ()
     ) -> tuple[Node, Scope]:
-        """The body of a `let` or argument, and the scope in which its words are read."""
+        """Return the body of a `let` or argument, and the scope in which its words are resolved."""
         if len(arguments) != len(bound.parameters):
             count = len(bound.parameters)
             message = f"`{bound.name}` takes {count} argument{'s' if count != 1 else ''}."
@@ -115,7 +115,8 @@ class Words(Work):
         if what == "a value":
             return Value(forms.Constant(("s", name)), TEXT)
         if what == "a name of the block" and meant.name == "":
-            # An argument has the words of its use and the elements of this place.
+            # An argument resolves words at the place of the use, but has the elements of this
+            # place.
             outer = meant.scope or FILE_SCOPE
             inner = Scope(
                 elements=scope.elements, bare=outer.bare, it=outer.it, this=outer.this,
@@ -180,7 +181,7 @@ class Words(Work):
         return kind.name == "call" and not kind.tools & ~found
 
     def _bare_field(self, name: str, scope: Scope) -> Value | None:
-        """The field that a bare name means if at least one call has it."""
+        """Return the field that a bare name means; None if no call of the scope has it."""
         if scope.bare is None:
             return None
         own, call = scope.elements[scope.bare]
@@ -327,7 +328,7 @@ class Words(Work):
 
     def _shape(self, node: Node, scope: Scope) -> str:
         """The shape of a node: ``condition``, ``set``, ``source``, ``term`` or ``any``."""
-        passed: list[str] = []  # lets of the file that have the same shape
+        passed: list[str] = []  # lets of the file with the same shape
         shape = ""
         while not shape:
             self._charge(1)
@@ -378,7 +379,10 @@ class Words(Work):
         return shape
 
     def _word_shape(self, name: str, scope: Scope) -> str:
-        """The shape of a word that the block does not define. Empty: use the body of its `let`."""
+        """Return the shape of a word that the block does not define.
+
+        '' to use the body of its `let`.
+        """
         value = self._bare_field(name, scope)
         if value is not None:
             return "any" if value.kind.name in ("list", "flag", "record") else "term"
@@ -411,7 +415,7 @@ class Words(Work):
         return Draft(base, len(scope.elements), own, None, wide=wide)
 
     def _applied(self, word: Word, scope: Scope) -> Bound | None:
-        """The `let` with parameters that a word before parentheses names."""
+        """Return the `let` with parameters that a word before parentheses names, or None."""
         name = word.name
         bound = scope.names.get(name)
         if bound is not None and not bound.parameters:
@@ -431,7 +435,7 @@ class Words(Work):
         return self._as_value(self._thing(node, scope, "term", beside), node)
 
     def _fields_of(self, kind: Kind) -> list[str]:
-        """The fields that calls or a record of a kind have."""
+        """Return the fields that all calls, or the record, of a kind have."""
         if kind.name != "call":
             return [name for name, _ in kind.members]
         return [name for name, named in self._fields.items() if not kind.tools & ~named.has]

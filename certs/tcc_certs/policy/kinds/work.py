@@ -15,9 +15,9 @@ from tcc_certs.policy.kinds.values import Kind
 from tcc_certs.policy.nodes import Definition, Node
 from tcc_certs.values import text_syntax
 
-MAX_EXPANDED = 1 << 14  # nodes of a statement once its lets are expanded
-MAX_HEIGHT = 80  # nodes around one another, lets expanded
-FEW_TOOLS = 64  # in a set that has its names
+MAX_EXPANDED = 1 << 14  # most nodes of a statement after its lets are expanded
+MAX_HEIGHT = 80  # deepest nesting of nodes after lets are expanded
+FEW_TOOLS = 64  # most tools of a set that is stored as names
 MAX_WORK = 1 << 18
 WORK_PER_NODE = 16
 
@@ -46,16 +46,17 @@ class Work:
                     if named is None:
                         named = self._fields[one.name] = NamedFields()
                     named.of[at] = (one, answer)
-        self._shared: dict[tuple[str, int], Kind] = {}  # by the names and tools of fields
-        self._of_field: dict[int, Kind] = {}  # by the ids of fields of the core
+        self._shared: dict[tuple[str, int], Kind] = {}  # by the name and the tools of fields
+        self._of_field: dict[int, Kind] = {}  # by the id of a field of the core
         self._lets = {let.name: let for let in core.lets}
         self._learned = {one.name for one in core.given if isinstance(one, Learned)}
         self._shapes: dict[str, str] = {}
         self._sets: dict[int, Tools] = {}
         self._needs: dict[int, int] = {}
-        self._patterns: dict[str, Node] = {}  # of the statement or `let`, with the first place
-        self._sound: set[str] = set()  # patterns that were read
-        self._subject: object = None  # the statement or `let` that is looked at
+        # patterns of the current statement or `let`, with the first node of each
+        self._patterns: dict[str, Node] = {}
+        self._sound: set[str] = set()  # patterns that were checked
+        self._subject: object = None  # the current statement or `let`
         self._left = 0
         self._height = 0
         self._work = 0
@@ -65,14 +66,17 @@ class Work:
         self._quoted: set[int] = set()
 
     def _begin(self, subject: object) -> None:
-        """Begin a statement or a `let`."""
+        """Start a statement or a `let`."""
         self._subject = subject
         self._left = MAX_EXPANDED
         self._height = 0
         self._patterns = {}
 
     def _end(self) -> None:
-        """End a statement or a `let`, and check its patterns: here the call stack is short."""
+        """Finish a statement or a `let`, and check its patterns.
+
+        The check happens here because the call stack is short.
+        """
         self._charge(MAX_EXPANDED - self._left)
         for pattern, node in self._patterns.items():
             if pattern in self._sound:
@@ -87,7 +91,7 @@ class Work:
         """Count steps of work.
 
         Raises:
-            Fault: D201: all statements together take too many.
+            Fault: D201: all statements together take too many steps.
         """
         self._work += steps
         if self._work <= self._allowed:
@@ -121,7 +125,7 @@ class Work:
 
 
 def _size(core: Core) -> int:
-    """How many fields and nodes a core has."""
+    """Return the number of fields and nodes of a core."""
     found = sum([len(tool.arguments) + len(tool.answers) for tool in core.tools])
     todo: list[Any] = [*core.lets, *core.statements]
     while todo:
