@@ -43,7 +43,7 @@ _END = re.compile(r"\r\n|\r|\n")
 
 
 class Places:
-    """Offsets of a text to positions, and back."""
+    """Converts between character offsets in a text and positions of the protocol."""
 
     def __init__(self, text: str, encoding: str = PositionEncodingKind.Utf16) -> None:
         """Split the text into lines.
@@ -58,7 +58,7 @@ class Places:
         self._ends = [*(before for before, _ in ends[1:]), len(text)]
 
     def offset(self, position: Position) -> int:
-        """The character at a position; outside of the text the nearest end of a line or text."""
+        """Return the offset of a position, or the nearest one for a position outside the text."""
         if position.line >= len(self._starts):
             return len(self._text)
         start, end = self._starts[position.line], self._ends[position.line]
@@ -73,13 +73,13 @@ class Places:
         return end
 
     def position(self, offset: int) -> Position:
-        """Position of a character."""
+        """Return the line and column of an offset."""
         line = bisect_right(self._starts, offset) - 1
         before = self._text[self._starts[line] : offset]
         return Position(line=line, character=self._units(before))
 
     def range(self, start: int, end: int) -> Range:
-        """Range from one character to just before another."""
+        """Return the range from `start` to `end`, which is exclusive."""
         return Range(start=self.position(start), end=self.position(end))
 
     def _units(self, text: str) -> int:
@@ -98,11 +98,13 @@ LARGE = 1 << 17  # characters of a text whose names are not looked up
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A text that is open.
+    """An open text.
 
     Attributes:
-        path: of its file, with the folder resolved; None if it has no file yet.
-        name: how diagnostics name it.
+        uri: the URI that the editor uses.
+        text: the current text.
+        path: the path of its file, with a resolved folder; None if it has no file yet.
+        name: the name of the text in diagnostics.
     """
 
     uri: str
@@ -117,7 +119,7 @@ class Document:
 
 
 def document_of(uri: str, text: str) -> Document:
-    """Document of a URI. It has a path if the URI names a file."""
+    """Return the document of a URI; it has a path only if the URI names a file."""
     found = uris.to_fs_path(uri) if uri.startswith("file:") else None
     if not found or "\0" in found:
         return Document(uri=uri, text=text, path=None, name=uri)
@@ -131,9 +133,9 @@ class Texts:
     """The open documents at one moment.
 
     Attributes:
-        documents: by URI.
+        documents: the documents, by URI.
         folders: the folders of the workspace.
-        encoding: the unit of columns.
+        encoding: the unit of columns: ``utf-8``, ``utf-16`` or ``utf-32``.
     """
 
     documents: Mapping[str, Document]
@@ -141,7 +143,7 @@ class Texts:
     encoding: str = "utf-16"
 
     def read(self, path: Path, limit: int) -> bytes | Unreadable:
-        """Bytes of a file; of an open one its text in the editor."""
+        """Return the bytes of a file; if the file is open, of its text in the editor."""
         document = self.at(path)
         if document is None:
             return read_bytes(path, limit)
@@ -149,14 +151,14 @@ class Texts:
         return data if len(data) <= limit else too_large(limit)
 
     def at(self, path: Path) -> Document | None:
-        """The open document of a resolved path, or None."""
+        """Return the open document of a resolved path, or None."""
         for document in self.documents.values():
             if document.path is not None and os.path.realpath(document.path) == str(path):
                 return document
         return None
 
     def uri(self, source: Source, root: Document) -> str:
-        """URI of a source of the grammar whose root is this document."""
+        """Return the URI of a source file of the grammar whose root is `root`."""
         if source.path is None or source.path == root.path:
             return root.uri
         document = self.at(Path(os.path.realpath(source.path)))
@@ -165,14 +167,14 @@ class Texts:
         return uris.from_fs_path(str(source.path)) or root.uri
 
     def places(self, text: str) -> Places:
-        """Converter between offsets and positions of a text."""
+        """Return the converter between offsets and positions of a text."""
         return Places(text, self.encoding)
 
 
 # Grammars of documents, and the grammars that use a file.
 
 MOST_SECONDS = 3.0
-MOST_FILES = 300  # files that one request about a name reads
+MOST_FILES = 300  # files that a request about a name reads at most
 
 
 class QuestionTimeout(Exception):
@@ -180,9 +182,10 @@ class QuestionTimeout(Exception):
 
 
 class QuestionTime:
-    """Time limit of one request.
+    """The time limit of a request.
 
     Args:
+        seconds: the limit.
         stale: returns whether the answer is no longer needed.
     """
 
@@ -193,7 +196,7 @@ class QuestionTime:
         self._stale = stale
 
     def check(self) -> None:
-        """Check the time.
+        """Raise if the request has to stop.
 
         Raises:
             QuestionTimeout: the time is over, or the answer is no longer needed.
@@ -204,14 +207,18 @@ class QuestionTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rooted:
-    """A grammar with the document of its root."""
+    """A grammar, and the document of its root file."""
 
     document: Document
     project: Project
 
 
 def grammar_of(document: Document, texts: Texts, budget: QuestionTime) -> Rooted | None:
-    """The grammar of a document; None if it is large or no text."""
+    """Read the grammar of a document; None if it is too large or cannot be decoded.
+
+    Raises:
+        QuestionTimeout: the time is over, or the text has changed.
+    """
     if document.is_large:
         return None
     project = read_project(document.text, document.path, document.name, texts.read, budget.check)
@@ -221,10 +228,10 @@ def grammar_of(document: Document, texts: Texts, budget: QuestionTime) -> Rooted
 def grammars_with(
     mine: Rooted, path: Path | None, texts: Texts, budget: QuestionTime
 ) -> tuple[tuple[Rooted, ...], bool]:
-    """Every grammar that uses a file, `mine` first, and whether the search was complete.
+    """Return every grammar that uses a file, `mine` first, and whether the search was complete.
 
     Args:
-        path: the resolved path of the file; None for a text from no file.
+        path: the resolved path of the file; None for a text without a file.
     """
     found = [mine]
     if path is None or (path == mine.document.path and not mine.project.is_part):
@@ -261,14 +268,14 @@ def _candidates(path: Path, texts: Texts) -> Iterator[Document]:
 
 
 def _folders(path: Path, texts: Texts) -> Iterator[Path]:
-    """The folder of a file, and the folders above it within the workspace."""
+    """Yield the folder of a file, and the folders above it within the workspace."""
     yield path.parent
     for folder in path.parent.parents:
         if any(folder.is_relative_to(opened) for opened in texts.folders):
             yield folder
 
 
-# A text without a `grammar` statement before its first tool is a part of other grammars.
+# A text with a tool or shape before any `grammar` statement is a part of other grammars.
 _GAP = r"(?:[ \t\r\n]|#[^\n]*+)*+"
 _PART = re.compile(rf"{_GAP}(?:use\b[^\n]*+{_GAP})*+(?:tool|shape)\b")
 TIMEOUT = 10.0
@@ -281,14 +288,16 @@ _SEVERITY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosed:
-    """Diagnostics of one document and of the files that it uses.
+    """Diagnostics of a document and of the files that it uses.
 
     Attributes:
+        document: the document that was checked.
         texts: the open documents at the time of the check.
-        linted: None if the document is a part of other grammars, or no text.
-        told: the diagnostics of each URI.
+        linted: the lints; None if the document is a part of other grammars, or cannot be read.
+        told: the diagnostics, by URI.
         uses: the resolved paths of the files that were read.
-        fixes: texts after a fix, by the number of the finding; None if the fix changes the core.
+        fixes: the text after a fix, by the number of the finding; None for a fix that would change
+            the core.  Filled on demand.
     """
 
     document: Document
@@ -303,6 +312,7 @@ def diagnose(document: Document, texts: Texts, stale: Callable[[], bool]) -> Dia
     """Check a document for errors and lints.
 
     Args:
+        texts: the open documents.
         stale: returns whether the result is no longer needed.
     """
     told: dict[str, list[types.Diagnostic]] = {document.uri: []}
@@ -345,7 +355,7 @@ def diagnose(document: Document, texts: Texts, stale: Callable[[], bool]) -> Dia
 def syntax_of(
     document: Document, texts: Texts, budget: QuestionTime
 ) -> tuple[types.Diagnostic, ...]:
-    """Syntax errors of a text, without those of the files that it uses.
+    """Return the syntax errors of a text, without errors in the files that it uses.
 
     Raises:
         QuestionTimeout: the parser takes too long, or the text has changed.
@@ -363,12 +373,12 @@ def syntax_of(
 def front_of(
     document: Document, text: str, texts: Texts, check_time: Callable[[], None] | None = None
 ) -> Frontend:
-    """Front end's result for a text of a document."""
+    """Run the front end on a text of a document."""
     return read_grammar_text(text, document.name, check_time, document.path, texts.read)
 
 
 def _config(document: Document, texts: Texts, told: dict[str, list[types.Diagnostic]]) -> Config:
-    """The configuration of ``tcc.toml``; a mistake in it is reported there, and it is ignored."""
+    """Return the configuration of ``tcc.toml``; report mistakes in it, and use defaults then."""
     if document.path is None:
         return Config()
     try:
@@ -402,7 +412,7 @@ class _Converter:
         self._places = {name: texts.places(source.text) for name, source in sources.items()}
 
     def diagnostic(self, found: Diagnostic, level: str) -> tuple[str, types.Diagnostic]:
-        """The URI of a diagnostic, and the diagnostic for the editor."""
+        """Return the URI of a diagnostic, and the diagnostic in the protocol's form."""
         uri, where = self._place(found.span)
         hint = "" if found.hint is None else f"\nhelp: {found.hint}"
         made = types.Diagnostic(
@@ -434,19 +444,19 @@ class _Converter:
 
 
 def ends(source: Source, span: Span) -> tuple[int, int]:
-    """First character of a span, and the one after its last."""
+    """Return the offsets of a span: of its first character, and after its last."""
     start = source.starts[span.line - 1] + span.column - 1
     return start, source.starts[span.end_line - 1] + span.end_column - 1
 
 
-# Code actions: texts to write instead of mistakes, safe fixes of lints, comments that allow a lint.
+# Code actions: apply a proposal of a hint, fix a lint safely, or add a comment that allows it.
 
-MOST = 4  # findings of one question whose fixes are read anew
-_MOST_PROPOSED = 3  # texts for one mistake
+MOST = 4  # findings for which one request computes fixes
+_MOST_PROPOSED = 3  # corrections for one mistake
 _WRITE = re.compile(r"write:? (?P<texts>.+)", re.DOTALL)
 _MEANT = re.compile(r"did you mean '(?P<name>[^']+)'\?")
 _OR = re.compile(r"[,;] or(?: [^:;,]*)?: | or (?=another name)")
-_WHY = re.compile(r"[,;] (?:or|if|so that|say)\b.*", re.DOTALL)  # what follows a proposed text
+_WHY = re.compile(r"[,;] (?:or|if|so that|say)\b.*", re.DOTALL)  # the rest after a proposed text
 _NAMED = re.compile(r"`(?P<text>[^`]+)`")
 _ALL = -1
 
@@ -454,7 +464,7 @@ _ALL = -1
 def code_actions(
     document: Document, diagnosed: Diagnosed, texts: Texts, params: types.CodeActionParams
 ) -> list[types.CodeAction]:
-    """Code actions for a range of a document; none if its text was not the one checked."""
+    """Return the code actions for a range of a document; none if its text has changed since."""
     linted = diagnosed.linted
     source = None if linted is None else _source(document, diagnosed, texts)
     if linted is None or source is None or source.text != document.text:
@@ -482,7 +492,7 @@ def _wanted(kind: str, only: Sequence[types.CodeActionKind | str] | None) -> boo
 
 
 def str_of(kind: types.CodeActionKind | str) -> str:
-    """Text of a kind."""
+    """Return the text of a kind of code action."""
     return kind.value if isinstance(kind, types.CodeActionKind) else kind
 
 
@@ -511,7 +521,10 @@ def _corrections(
     source: Source,
     places: Places,
 ) -> Iterator[types.CodeAction]:
-    """Texts that hints propose: of an error if fewer errors remain, of a lint if no more do."""
+    """Yield corrections that hints propose.
+
+    A correction must reduce the number of errors.  For a lint it must not increase it.
+    """
     if document.uri != diagnosed.document.uri:
         return
     found = [one.diagnostic for _, one in numbered]
@@ -532,7 +545,7 @@ def _corrections(
 
 
 def _proposals(error: Diagnostic, source: Source) -> Iterator[tuple[int, int, str]]:
-    """Places of a text, and what the hint of a diagnostic proposes to write there."""
+    """Yield the corrections that a diagnostic's hint proposes: start, end and the new text."""
     if error.span is None or error.span.file != source.name:
         return
     start, end = ends(source, error.span)
@@ -552,14 +565,14 @@ def _proposals(error: Diagnostic, source: Source) -> Iterator[tuple[int, int, st
                 yield start + part, start + part + len(named["text"]), text
             continue
         yield start, end, text
-        # A text for more than the part that is wrong begins at its own first word.
+        # A correction longer than the marked part replaces the text from its own first word on.
         before = source.text.rfind(text.split(" ")[0], source.text.rfind("\n", 0, start) + 1, start)
         if before >= 0:
             yield before, end, text
 
 
 def _proposed(error: Diagnostic) -> list[str]:
-    """Texts that the hint of a diagnostic proposes to write."""
+    """Return the texts that a diagnostic's hint proposes to write."""
     write = _WRITE.match(error.hint or "")
     if write is None:
         return []
@@ -571,7 +584,7 @@ def _proposed(error: Diagnostic) -> list[str]:
 
 
 def _errors(document: Document, text: str, texts: Texts) -> int:
-    """Number of errors that a text of a document has."""
+    """Return the number of errors in a text of a document."""
     found = front_of(document, text, texts).diagnostics
     return len([one for one in found if one.severity == "error"])
 
@@ -621,7 +634,7 @@ def _fix_all(
 
 
 def _fixed(number: int, found: Sequence[LintFinding], diagnosed: Diagnosed) -> str | None:
-    """Text after some fixes; None if its core differs."""
+    """Return the text after some fixes, or None if its core would differ; cache the result."""
     linted = diagnosed.linted
     if linted is None or linted.text is None:
         return None
@@ -633,12 +646,12 @@ def _fixed(number: int, found: Sequence[LintFinding], diagnosed: Diagnosed) -> s
 
 
 def changed_part(before: str, after: str, places: Places) -> types.TextEdit:
-    """One edit that turns a text into another, without their common beginning and end."""
+    """Return the edit that turns `before` into `after`, without their common start and end."""
     most = min(len(before), len(after))
     start = next((at for at in range(most) if before[at] != after[at]), most)
     most -= start
     end = next((at for at in range(most) if before[-1 - at] != after[-1 - at]), most)
-    # No place of the protocol is between a CR and its LF.
+    # The protocol has no position between a CR and its LF.
     start -= before[start - 1 : start + 1] == "\r\n"
     end -= end > 0 and before[len(before) - end - 1 : len(before) - end + 1] == "\r\n"
     where = places.range(start, len(before) - end)

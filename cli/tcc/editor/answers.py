@@ -1,6 +1,6 @@
 """Answers about names and statements: hover, definition, references, rename, outline.
 
-Each answer is about a grammar that was read before.  Protocol: LSP 3.17.
+Each answer uses a grammar that was already read.  Protocol: LSP 3.17.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from tcc_compiler.syntax.tree import Part, Token, Tree, region_of
 from tcc_runtime.artifact.load import Artifact
 
 MOST_EDGES = 100_000
-_MOST_BITS = 4096  # of a number of plans
+_MOST_BITS = 4096  # bits in a number of plans
 _MOST_SHOWN = 2000
-_MOST_STATED = 4  # statements, and declarations of one name
+_MOST_STATED = 4  # statements shown at a place, and declarations shown for a name
 _MOST_FIELDS = 12
 _ESCAPED = r"\\\1"
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
@@ -45,11 +45,11 @@ _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """The place of a statement.
+    """The place that enforces a statement.
 
     Attributes:
         place: ``automaton``, ``gate`` or ``both``.
-        part: of ``both`` the text of the automaton's part, with ``_`` for the other conditions.
+        part: for ``both``, the text of the automaton's part, with ``_`` for the other conditions.
     """
 
     place: str
@@ -69,11 +69,11 @@ def hover_text(
     counted: tuple[int, int] | None = None,
     held: Mapping[str, Held] | None = None,
 ) -> str | None:
-    """Hover text at a character, in Markdown; None if the place has no name and no statement.
+    """Return the hover text at an offset, in Markdown; None without a name or a statement there.
 
     Args:
-        counted: of a tool, the result of :func:`plans_with`; None if unknown.
-        held: the places of statements by their texts, as far as known.
+        counted: for a tool, the result of :func:`plans_with`; None if unknown.
+        held: the known places of statements, by statement text.
     """
     found = project.at(offset)
     parts = [] if found is None else _declarations(project, found, counted)
@@ -88,7 +88,7 @@ def hover_text(
 def _declarations(
     project: Project, found: Occurrence, counted: tuple[int, int] | None
 ) -> list[str]:
-    """The declarations of a name, each once."""
+    """Return the declarations of a name in Markdown, each once."""
     said: dict[str, None] = {}
     for one in project.all_at(found)[:_MOST_STATED]:
         kind, key = one.kind, one.key
@@ -112,7 +112,7 @@ def _declarations(
 
 
 def _stated(project: Project, one: Stated, held: Mapping[str, Held]) -> str:
-    """A statement in words, with its reason and its place."""
+    """Return a statement in words, with its reason and the place that enforces it."""
     statement = one.statement
     said = sentence(statement, project.words.meanings)
     lines = [_cut(said)]
@@ -126,7 +126,7 @@ def _stated(project: Project, one: Stated, held: Mapping[str, Held]) -> str:
 
 
 def _scope(project: Project, offset: int) -> list[str]:
-    """The fields that may be named at a character."""
+    """Return the fields that a condition at this offset may name."""
     own, this = project.fields_at(offset)
     said = []
     for title, fields in (("Fields in scope", own), ("Fields of this call, behind `this.`", this)):
@@ -156,7 +156,7 @@ def _tool(project: Project, tool: Statement, counted: tuple[int, int] | None) ->
 
 
 def _field(project: Project, owner: Statement, key: Key) -> str:
-    """A field, and the tool or shape that has it."""
+    """Return a field's declaration, and the tool or shape that has the field."""
     (place,) = [one for one in project.all_of("field", key) if one.defines][:1]
     tree = _field_tree(owner.tree, place.region.start)
     kind, name = key[:2]
@@ -166,7 +166,7 @@ def _field(project: Project, owner: Statement, key: Key) -> str:
 
 
 def _field_tree(tree: Tree, start: int) -> Tree | None:
-    """The declaration of the field whose name begins at a character."""
+    """Return the declaration of the field whose name starts at an offset, or None."""
     todo = [tree]
     while todo:
         one = todo.pop()
@@ -177,7 +177,7 @@ def _field_tree(tree: Tree, start: int) -> Tree | None:
 
 
 def _local(project: Project, owner: Statement, key: Key) -> str:
-    """A `let` of a block, or a parameter."""
+    """Return the declaration of a block's `let`, or a note that the name is a parameter."""
     (place,) = [one for one in project.all_of("local", key) if one.defines][:1]
     for let in (owner.tree, *owner.tree.trees("let")):
         if let.kind == "let" and let.start <= place.region.start < let.end:
@@ -195,7 +195,7 @@ def _fenced(project: Project, region: Region) -> str:
 
 
 def _calls(tool: Tree) -> str:
-    """Number of calls of a tool: the product of the numbers of values of its listed fields."""
+    """Return the number of calls of a tool: the product of the sizes of its listed fields."""
     calls = 1
     for field in fields_of(tool):
         domain = field.trees()[1]
@@ -216,7 +216,7 @@ def _calls(tool: Tree) -> str:
 
 
 def is_current(sources: Sequence[str], diagnosed: Diagnosed) -> bool:
-    """Return whether a grammar was diagnosed with these texts."""
+    """Return whether a grammar was diagnosed with exactly these texts."""
     linted = diagnosed.linted
     if linted is None:
         return False
@@ -224,14 +224,18 @@ def is_current(sources: Sequence[str], diagnosed: Diagnosed) -> bool:
 
 
 def held_of(diagnosed: Diagnosed) -> dict[str, Held]:
-    """Places of the statements of a grammar by their texts; empty if it has mistakes."""
+    """Return the places of a grammar's statements by text; empty if the grammar has errors."""
     core = None if diagnosed.linted is None else diagnosed.linted.core
     listed = () if core is None else listed_statements(core)
     return {one.text: Held(place=one.place, part=one.holds) for one in listed}
 
 
 def plans_with(artifact: Artifact, tool: str) -> tuple[int, int] | None:
-    """Number of plans that call a tool, and of all plans; None if not exact, or too expensive."""
+    """Return the numbers of plans that call a tool and of all plans.
+
+    Returns:
+        None if the counts are not exact, or if counting is too expensive.
+    """
     rows = artifact.automaton
     if bounds_plans(artifact) or len(rows.edge_call) > MOST_EDGES:
         return None
@@ -250,11 +254,11 @@ def plans_with(artifact: Artifact, tool: str) -> tuple[int, int] | None:
     return every[-1] - without[-1], every[-1]
 
 
-# Declaration, references and rename, in all grammars that use the file.
+# Definition, references and rename, in all grammars that use the file.
 
 
 def definitions(mine: Rooted, found: Occurrence, texts: Texts) -> list[types.Location]:
-    """Declaration of a name; for the path of a used file, that file."""
+    """Return the declaration of a name; for the path of a used file, the start of that file."""
     if found.kind == "file":
         return _file(mine, found)
     places = mine.project.all_of(found.kind, found.key)
@@ -279,10 +283,13 @@ def _file(mine: Rooted, found: Occurrence) -> list[types.Location]:
 def references(
     mine: Rooted, found: Occurrence, texts: Texts, budget: QuestionTime, *, declared: bool
 ) -> list[types.Location]:
-    """All places of a name, in all grammars that use the file of its declaration.
+    """Return all places of a name, in all grammars that use the file of its declaration.
 
     Args:
-        declared: include the declaration.
+        declared: whether to include the declaration.
+
+    Raises:
+        QuestionTimeout: the time of `budget` is over.
     """
     rooted, _ = grammars_with(mine, _home(mine, found), texts, budget)
     made: dict[tuple[str, int, int], types.Location] = {}
@@ -298,10 +305,11 @@ def references(
 def rename(
     mine: Rooted, found: Occurrence, name: str, texts: Texts, budget: QuestionTime
 ) -> types.WorkspaceEdit:
-    """Edits that rename something, in all grammars that use the file of its declaration.
+    """Return the edits that rename something in all grammars that use the file of its declaration.
 
     Raises:
-        NotRenamed: the reason why it cannot be renamed.
+        NotRenamed: the name cannot be changed; the text of the error says why.
+        QuestionTimeout: the time of `budget` is over.
     """
     homes: list[Path | None] = [_home(mine, found)]
     searched: set[Path | None] = {None}
@@ -314,7 +322,7 @@ def rename(
                 raise NotRenamed("too many files may have this name; rename it with your own tools")
             rooted |= {one.document.uri: one for one in more}
         edits = renamed([one.project for one in rooted.values()], found, name)
-        # Fields that are renamed together may be declared in several files.
+        # Fields that must be renamed together may be declared in several files.
         roots = {one.document.path for one in rooted.values()}
         files = {edit.source.path for edit in edits} - {*roots, *homes, None}
         if not files:
@@ -329,7 +337,7 @@ def rename(
 
 
 def _home(mine: Rooted, found: Occurrence) -> Path | None:
-    """File of the declaration of a name; without one, the file of the name."""
+    """Return the file of a name's declaration; without a declaration, the file of the name."""
     owner = [o for o in mine.project.all_of(found.kind, found.key) if o.defines]
     place = owner[0] if owner else found
     return mine.project.sources[place.region.source].path
@@ -345,7 +353,7 @@ def _location(one: Rooted, place: Occurrence, texts: Texts) -> types.Location:
 
 
 def outline(project: Project, places: Places) -> list[DocumentSymbol]:
-    """Symbols of a grammar: tools with their fields, shapes, attributes, `let`s, rules, plan."""
+    """Return the symbols of a grammar: tools, fields, shapes, attributes, `let`s, rules, plan."""
     root = [one for one in project.statements if one.number == 0]
     return [symbol for one in root for symbol in _symbols(one.tree, places)]
 

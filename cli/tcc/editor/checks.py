@@ -1,9 +1,9 @@
 """Checks documents in a second process, which keeps the results.
 
-A check takes a second at 2,000 lines.  In a thread it would slow down the answers to keystrokes,
-which share the interpreter.  The process also answers requests that need the results: code
-actions, numbers of plans and places of statements.  It works on one request at a time.  A shared
-byte revokes a check when its text changes.  A process that ended is replaced at the next request,
+Checking 2,000 lines takes a second.  A thread would slow down the answers to keystrokes, because it
+shares the interpreter.  The process also answers the requests that need results of checks: code
+actions, numbers of plans, and places of statements.  It handles one request at a time.  A shared
+byte cancels a check when its text changes.  If the process ends, the next request starts a new one,
 without results.
 """
 
@@ -29,10 +29,10 @@ from tcc_runtime.workers import Worker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedDocument:
-    """Result of a check of a document and of the files that it uses.
+    """The result of checking a document and the files that it uses.
 
     Attributes:
-        told: the diagnostics of each URI.
+        told: the diagnostics, by URI.
         uses: the resolved paths of the files that were read.
     """
 
@@ -43,12 +43,12 @@ class CheckedDocument:
 class Checks:
     """Checks documents in another process, one request after the other.
 
-    Invariant: while `_running` is a URI, the process checks its document, and the byte of
-    `_revoked` revokes that check.
+    Invariant: while `_running` is a URI, the process checks that document, and a nonzero byte in
+    `_revoked` cancels the check.
     """
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as this is
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as this object
         self._file.write(b"\0")
         self._file.flush()
         self._number = self._file.fileno()
@@ -59,12 +59,18 @@ class Checks:
         self._closed = False
 
     def start(self) -> None:
-        """Start the process if it is not running."""
+        """Start the process, and load its modules, if it is not running."""
         with suppress(WorkerLost):
             self._ask(_begun)
 
     def check(self, uri: str, texts: Texts, wanted: Callable[[], bool]) -> CheckedDocument | None:
-        """Check a document; None if the result is no longer wanted.
+        """Check a document.
+
+        Args:
+            wanted: returns whether the result is still needed.
+
+        Returns:
+            the result, or None if it is no longer needed.
 
         Raises:
             WorkerLost: the process ended during the check.
@@ -82,20 +88,20 @@ class Checks:
         return found if wanted() else None
 
     def revoke(self, uri: str) -> None:
-        """Revoke the running check of a document."""
+        """Cancel the check of a document if it is running."""
         with self._lock:
             if self._running == uri:
                 self._revoked[0] = 1
 
     def forget(self, uri: str) -> None:
-        """Forget the results of a document."""
+        """Discard the results for a document."""
         with suppress(WorkerLost):
             self._ask(partial(_forget, uri))
 
     def actions(
         self, document: Document, texts: Texts, params: types.CodeActionParams
     ) -> list[types.CodeAction]:
-        """Code actions for a range; none if the process ended."""
+        """Return the code actions for a range; none if the process ended."""
         try:
             made: list[types.CodeAction] = self._ask(partial(_actions, document, texts, params))
         except WorkerLost:
@@ -103,10 +109,10 @@ class Checks:
         return made
 
     def plans_with(self, uri: str, sources: Sequence[str], tool: str) -> tuple[int, int] | None:
-        """Number of plans that call a tool, and of all plans; None if unknown.
+        """Return the numbers of plans that call a tool and of all plans, or None if unknown.
 
         Args:
-            sources: the texts of the grammar; the answer is about the same texts.
+            sources: the texts of the grammar; results for other texts are not used.
         """
         try:
             counted: tuple[int, int] | None = self._ask(partial(_plans, uri, sources, tool))
@@ -115,10 +121,10 @@ class Checks:
         return counted
 
     def held_of(self, uri: str, sources: Sequence[str]) -> dict[str, Held]:
-        """Places of the statements of a checked document by their texts; empty if unknown.
+        """Return the places of a checked document's statements by text; empty if unknown.
 
         Args:
-            sources: the texts of the grammar; the answer is about the same texts.
+            sources: the texts of the grammar; results for other texts are not used.
         """
         try:
             found: dict[str, Held] = self._ask(partial(_held, uri, sources))
@@ -127,7 +133,7 @@ class Checks:
         return found
 
     def close(self) -> None:
-        """End the process, even during a check."""
+        """Stop the process, even during a check."""
         with self._lock:
             if self._closed:
                 return
@@ -160,18 +166,18 @@ class Checks:
             raise
 
 
-# Tasks of the process.
+# Tasks that run in the process.
 
 _found: dict[str, Diagnosed] = {}  # by the URI of the document
 
 
 def _begun() -> None:
-    """Do nothing: unpickling this task loads all modules."""
+    """Do nothing: unpickling this task already loads all modules."""
 
 
 @cache
 def _flag(number: int) -> mmap.mmap:
-    """The byte that both processes see, by its file descriptor."""
+    """Map the shared byte, given its file descriptor."""
     return mmap.mmap(number, 1, access=mmap.ACCESS_READ)
 
 
@@ -179,7 +185,7 @@ def _check(flag: int, uri: str, texts: Texts) -> CheckedDocument:
     revoked = _flag(flag)
     found = diagnose(texts.documents[uri], texts, lambda: revoked[0] != 0)
     if not revoked[0] and not texts.documents[uri].is_large:
-        _found[uri] = found  # of a large text it would take too much memory
+        _found[uri] = found  # results for a large text would take too much memory
     return CheckedDocument(told=found.told, uses=found.uses)
 
 

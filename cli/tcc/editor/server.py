@@ -3,7 +3,7 @@
 The server reports syntax errors at each change.  DEBOUNCE seconds after the last change, a second
 process (`checks.py`) looks for all errors and lints, one document after the other.  A thread reads
 grammars for requests about names, and stops if a text changes.  Completion uses the names of the
-last reading.  A request that takes too long has an empty answer.
+last reading.  A request that takes too long gets an empty answer.
 Protocol: LSP 3.17, by pygls over stdio.
 """
 
@@ -52,17 +52,17 @@ from tcc_runtime.errors import WorkerLost
 
 DEBOUNCE = 0.25  # seconds
 _LARGE_DEBOUNCE = 1.0  # seconds, for a large text
-_PATIENCE = 0.01  # seconds that completion waits for the names of the text as it is
+_PATIENCE = 0.01  # seconds that completion waits for the names of the current text
 _WRITTEN = 0.02  # seconds until the loop has written an answer
-_MOST_HELD = 0.5  # most seconds that readers pause
-_MOST_COUNTED = 0.1  # seconds that a hover waits for the process that checks
-_AFTER = 0.004  # seconds until syntax errors are published
-_IDLE = 1.0  # seconds without a change after which garbage is collected
+_MOST_HELD = 0.5  # seconds that readers pause at most
+_MOST_COUNTED = 0.1  # seconds that a hover waits for the checking process
+_AFTER = 0.004  # seconds before syntax errors are published
+_IDLE = 1.0  # seconds without a change before garbage is collected
 _SELDOM = 1000  # collections of young objects before a full one
 _SWITCH = 0.0005  # seconds that a computing thread keeps the interpreter
 # Codes that the parser reports: docs/errors.md.
 SYNTAX = frozenset({f"TCC{number}" for number in (*range(101, 108), *range(111, 115), 229, 242)})
-_NO_NAMES = read_project("", None, "")  # for a text whose names are not known
+_NO_NAMES = read_project("", None, "")  # for a text whose names are unknown
 _T = TypeVar("_T")
 _SORTS = {
     "word": types.CompletionItemKind.Keyword,
@@ -79,15 +79,17 @@ _SORTS = {
 
 
 class Editor:
-    """The open documents of one editor, with what the server knows about them.
+    """The open documents of one editor, and the results that the server has for them.
 
     Attributes:
-        edition: number of changes of all texts.
-        reading: the readings of grammars of this edition.
+        edition: the number of changes of all texts.
+        reading: the readings of grammars in this edition, by URI.
         read: the last finished reading of each document.
         slow: documents whose reading takes longer than completion waits.
-        syntax: syntax errors of the current texts, until the whole check has ended.
-        serial: number of changes of each document; a check of an older text is dropped.
+        syntax: syntax errors of the current texts, until the complete check has ended.
+        serial: the number of changes of each document; a check of an older text is dropped.
+        diagnosed: the last result of a complete check, by URI.
+        waiting: the task that will check a document, by URI.
     """
 
     def __init__(self, server: LanguageServer) -> None:
@@ -109,7 +111,7 @@ class Editor:
 
     @contextmanager
     def hurry(self) -> Iterator[None]:
-        """Pause the readers until an answer is written: they share the interpreter."""
+        """Pause the readers until an answer is written, because they share the interpreter."""
         self.unhurried.clear()
         try:
             yield
@@ -117,13 +119,13 @@ class Editor:
             asyncio.get_running_loop().call_later(_WRITTEN, self.unhurried.set)
 
     def has_changed(self, edition: int) -> bool:
-        """Return whether a text has changed since an edition; readers pause here."""
+        """Return whether a text has changed since an edition; wait while readers are paused."""
         self.unhurried.wait(_MOST_HELD)
         return self.edition != edition
 
     @property
     def texts(self) -> Texts:
-        """The open documents."""
+        """A snapshot of the open documents."""
         workspace = self.server.workspace
         found = [uris.to_fs_path(uri) for uri in workspace.folders]
         if not found and workspace.root_uri:
@@ -136,7 +138,7 @@ class Editor:
         )
 
     def put(self, uri: str, text: str) -> None:
-        """Set the text of a document, and check it and the documents that use it."""
+        """Set the text of a document; schedule checks of it and of the documents that use it."""
         document = self.documents[uri] = document_of(uri, text)
         self._changed()
         users = [
@@ -152,7 +154,7 @@ class Editor:
         self.reading.clear()
 
     def close(self, uri: str) -> None:
-        """Close a document, and clear its diagnostics."""
+        """Close a document and remove its diagnostics."""
         for kept in (self.documents, self.read, self.syntax):
             kept.pop(uri, None)
         self._changed()
@@ -187,7 +189,7 @@ class Editor:
         else:
             await self._check_syntax(uri, stale)
             await asyncio.sleep(DEBOUNCE)
-            if uri not in self.read:  # or the first completion would wait for it
+            if uri not in self.read:  # otherwise the first completion would wait for the reading
                 await self.grammar(uri)
         try:
             found = await self._beside(partial(self.checks.check, uri, self.texts, wanted))
@@ -213,7 +215,7 @@ class Editor:
                 return None
 
         found = await self._reading(look)
-        await asyncio.sleep(_AFTER)  # requests of the same keystroke are answered first
+        await asyncio.sleep(_AFTER)  # so that requests of the same keystroke are answered first
         if found is None or stale():
             return
         if uri not in self.diagnosed and not found:
@@ -233,12 +235,12 @@ class Editor:
         self.server.window_log_message(params)
 
     def _publish(self, touched: tuple[str, ...]) -> None:
-        """Publish the diagnostics of all grammars about some files, each once."""
+        """Publish the diagnostics of some files, merged over all grammars, each diagnostic once."""
         for uri in dict.fromkeys(touched):
             made: dict[tuple[object, ...], types.Diagnostic] = {}
             fresh = self.syntax.get(uri)
             lists = [found.told.get(uri, ()) for found in self.diagnosed.values()]
-            if fresh is not None:  # older syntax errors are about another text
+            if fresh is not None:  # syntax errors of the last check are about an older text
                 others = [tuple(i for i in told if i.code not in SYNTAX) for told in lists]
                 lists = [fresh, *others]
             for items in lists:
@@ -250,7 +252,11 @@ class Editor:
             self.server.text_document_publish_diagnostics(params)
 
     async def grammar(self, uri: str) -> Rooted | None:
-        """The current grammar of a document; None if it is large, no text, or takes too long."""
+        """Return the current grammar of a document.
+
+        Returns:
+            None if the document is closed, too large, cannot be decoded, or takes too long to read.
+        """
         while (document := self.documents.get(uri)) is not None and not document.is_large:
             edition, task = self.edition, self.reading.get(uri)
             if task is None:
@@ -280,12 +286,12 @@ class Editor:
         return rooted
 
     async def names(self, uri: str) -> Rooted | None:
-        """The current grammar if it is read soon, else that of the last reading."""
+        """Return the current grammar if it can be read within 10 ms, else the last one read."""
         task = asyncio.ensure_future(self.grammar(uri))
         last = self.read.get(uri)
         if last is None:
             return await task
-        if uri in self.slow:  # it will not be read in time
+        if uri in self.slow:  # the reading would not finish in time
             return last
         done, _ = await asyncio.wait([task], timeout=_PATIENCE)
         return (task.result() or last) if done else last
@@ -293,23 +299,27 @@ class Editor:
     async def name_at(
         self, uri: str, position: types.Position
     ) -> tuple[Rooted | None, Occurrence | None]:
-        """The name at a position, and the grammar that has it."""
+        """Return the current grammar and the name at a position; None for either if missing."""
         rooted, offset = await self.place(uri, position)
         return rooted, None if rooted is None else rooted.project.at(offset)
 
     async def place(self, uri: str, position: types.Position) -> tuple[Rooted | None, int]:
-        """The current grammar of a document, and the character at a position."""
+        """Return the current grammar of a document, and the offset of a position."""
         rooted = await self.grammar(uri)
         if rooted is None:
             return None, 0
         return rooted, self.texts.places(rooted.document.text).offset(position)
 
     async def read_beside(self, work: Callable[[QuestionTime], _T]) -> _T:
-        """Run a search in texts and files outside of the loop."""
+        """Run a search through texts and files in the reading thread.
+
+        Raises:
+            QuestionTimeout: the search takes too long.
+        """
         return await self._reading(lambda: work(QuestionTime()))
 
     async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
-        """Corrections, fixes and allowances for a range; none if the check is busy for long."""
+        """Return the code actions for a range; none if the checking process stays busy."""
         document = self.documents.get(params.text_document.uri)
         if document is None or document.is_large:
             return []
@@ -320,19 +330,19 @@ class Editor:
         return []
 
     async def plans_with(self, rooted: Rooted, tool: str | None) -> tuple[int, int] | None:
-        """Number of plans that call a tool, and of all plans; None if not known soon."""
+        """Return the numbers of plans that call a tool and of all plans; None if not soon known."""
         if tool is None:
             return None
         uri, sources = rooted.document.uri, _texts(rooted)
         return await self._soon(uri, partial(self.checks.plans_with, uri, sources, tool))
 
     async def held(self, rooted: Rooted) -> dict[str, Held] | None:
-        """Places of the statements of a grammar; None if not known soon."""
+        """Return the places of a grammar's statements by text; None if not soon known."""
         uri, sources = rooted.document.uri, _texts(rooted)
         return await self._soon(uri, partial(self.checks.held_of, uri, sources))
 
     async def _soon(self, uri: str, work: Callable[[], _T]) -> _T | None:
-        """An answer from the results of a check; None if it takes too long."""
+        """Return an answer from the results of a check, or None if it takes too long."""
         if uri not in self.diagnosed:
             return None
         with suppress(asyncio.TimeoutError):
@@ -345,13 +355,14 @@ def _texts(rooted: Rooted) -> list[str]:
 
 
 class _Protocol(LanguageServerProtocol):
-    """The protocol, with an answer to a request whose parameters are wrong.
+    """The protocol, with an error response to a request whose parameters are invalid.
 
-    pygls only logs such a request, such as one with a negative line, and an editor would wait.
+    pygls only logs such a request, for example one with a negative line, and the editor would wait
+    for an answer.
     """
 
     def structure_message(self, data: dict[str, Any]) -> Any:
-        """Return a message; of a wrong request an empty notification."""
+        """Parse a message; answer an invalid request, and return an empty notification for it."""
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
@@ -376,8 +387,8 @@ def serve() -> None:
     _answer_names(server, editor)
     _answer_texts(server, editor)
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    # A full collection would delay a keystroke by some 80 ms.  Loaded modules are frozen, and
-    # readings leave no cycles, so full collections run only after a pause in typing.
+    # A full collection would delay a keystroke by about 80 ms.  Loaded modules are frozen, and
+    # readings create no reference cycles, so full collections run only after a pause in typing.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*gc.get_threshold()[:2], _SELDOM)
@@ -399,7 +410,7 @@ def _follow_texts(server: LanguageServer, editor: Editor) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def saved(params: types.DidSaveTextDocumentParams) -> None:
-        # Files that are not open, and tcc.toml, may be others now.
+        # Files that are not open, and tcc.toml, may have changed.
         for document in list(editor.documents.values()):
             editor.put(document.uri, document.text)
 
@@ -525,7 +536,7 @@ def _answer_texts(server: LanguageServer, editor: Editor) -> None:
 
 
 def _item(number: int, offer: Completion, where: types.Range) -> types.CompletionItem:
-    """Completion item of an offer, sorted by its number."""
+    """Return the completion item of an offer; its number decides the order in the list."""
     return types.CompletionItem(
         label=offer.text,
         kind=_SORTS[offer.sort],

@@ -1,6 +1,6 @@
-"""Tools of agent frameworks behind a gate: a module a framework, imported where it is used.
+"""Tools of agent frameworks behind a gate: one module per framework, imported on use.
 
-What has no module here takes :meth:`tcc.Gate.wrap`.  Text: docs/frameworks.md.
+For other frameworks use :meth:`tcc.Gate.wrap`.  Documentation: docs/frameworks.md.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.wrapping import errors_failed, raised, refusal_text
 
 GateSource: TypeAlias = "Gate | Callable[[Any], Gate]"
-# What happens to a call that waits for a person: the framework stops and asks, or the model reads
-# the question.
+# For a call that waits for a person: the framework stops and asks (interrupt), or the model gets
+# the question as a text (tell).
 WhenPending: TypeAlias = Literal["interrupt", "tell"]
 
 
 def of_one_artifact(source: GateSource) -> GateSource:
-    """The same source, whose gates all hold to the artifact of the first."""
+    """Wrap a source of gates so that it raises if two of its gates have different artifacts."""
     if isinstance(source, Gate):
         return source
     digest: bytes | None = None
@@ -40,10 +40,10 @@ def of_one_artifact(source: GateSource) -> GateSource:
 
 
 def gate_of(source: GateSource, context: object, tool: str) -> Gate:
-    """The gate of a call: the one that was given, or that of the framework's context.
+    """Return the gate that decides a call: `source` itself, or its result for the context.
 
     Raises:
-        BindingError: there is none for the context; then the tool is not run.
+        BindingError: `source` has no gate for the context, so the tool must not run.
     """
     if isinstance(source, Gate):
         return source
@@ -53,7 +53,7 @@ def gate_of(source: GateSource, context: object, tool: str) -> Gate:
         found = source(context)
     except BindingError:
         raise
-    except Exception as error:  # the function is its owner's
+    except Exception as error:  # the user's function may raise anything
         said = f"no gate for this context: {type(error).__name__}"
         raise BindingError(tool, said) from error
     if not isinstance(found, Gate):
@@ -62,10 +62,10 @@ def gate_of(source: GateSource, context: object, tool: str) -> Gate:
 
 
 def require_tools(source: GateSource, names: list[str]) -> None:
-    """Holds tools to a grammar that is known.
+    """Check that the grammar has every tool, if the gate is already known.
 
     Raises:
-        BindingError: the grammar has no such tool, or it is given twice.
+        BindingError: the grammar has no such tool, or a name is repeated.
     """
     known = {one.name for one in source.artifact.core.tools} if isinstance(source, Gate) else None
     for at, name in enumerate(names):
@@ -87,14 +87,16 @@ async def made(
     """Make a call inside a permit, and return its result.
 
     Args:
+        gate: the gate that decides.
+        tool: the name of the tool in the grammar.
         arguments: JSON values by name; anything else is refused with R106.
-        run: runs the tool with the copy of the arguments that was decided on.
+        run: runs the tool with the copy of the arguments that the gate decided on.
         ref: the framework's id of the call.
-        read: the answer in a result, without what the framework puts around it.
+        read: extracts the tool's answer from the framework's result.
 
     Returns:
-        the result of the tool; or a :class:`Refusal`, a text for the model: the call is refused, or
-        waits for a person.
+        the result of the tool, or a :class:`Refusal` (a text for the model) if the call is refused
+        or waits for a person.
     """
     failing = errors_failed(gate.artifact)
     permit = gate.call(tool, arguments, ref=ref, takes_model=False)
@@ -108,7 +110,7 @@ async def made(
             permit.done(result, read(result))
             return result
     except Refused as refusal:
-        if permit.outcome is not None:  # of something else that the tool asked for inside
+        if permit.outcome is not None:  # the refusal is of a nested call inside the tool
             raise
         return Refusal(refusal_text(refusal))
     except Pending as question:
@@ -123,16 +125,16 @@ def pending_text(question: Pending) -> str:
 
 
 class Refusal(str):
-    """A text for the model about a call that was not made, in place of a result.
+    """A text for the model, in place of the result of a call that was not made.
 
     Attributes:
-        question: what the call waits for; None: it is refused.
+        question: the question that the call waits for; None if the call is refused.
     """
 
     question: Pending | None
 
     def __new__(cls, text: str, question: Pending | None = None) -> Refusal:
-        """A text about a call."""
+        """Create the text, with the question that the call waits for."""
         made = super().__new__(cls, text)
         made.question = question
         return made

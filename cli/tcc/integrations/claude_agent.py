@@ -1,9 +1,9 @@
 """Tools of the Claude Agent SDK behind a gate (package ``claude-agent-sdk``).
 
-``guard`` is for tools of your own (`@tool`): the gate stands in front of their handler.  ``hooks``
-is for all others: a `PreToolUse` hook asks the gate, and what comes after the tool tells it the
-outcome.  Between the two the agent runs the tool, and a hook of somebody else that rewrites the
-input afterwards is not seen; so guard what you can.  Text: docs/frameworks.md.
+``guard`` is for your own tools (`@tool`): the gate decides before their handler runs.  ``hooks`` is
+for all other tools: a `PreToolUse` hook asks the gate, and later hooks report the outcome.  The
+agent runs the tool in between.  If another hook then changes the input, the gate does not notice,
+so prefer ``guard`` where possible.  Documentation: docs/frameworks.md.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from tcc_runtime.gate.refusals import Refused
 from tcc_runtime.gate.wrapping import errors_failed, refusal_text
 
 _DEADLINE = 600.0
-_MORE = 60.0  # seconds that the agent waits for the hook beyond
+_MORE = 60.0  # seconds that the agent waits for the hook beyond the deadline
 
 
 def guard(tools: Sequence[Any], gate: Gate) -> list[Any]:
-    """The same tools, each of which asks the gate before its handler runs.
+    """Return the same tools with handlers that ask the gate first.
 
     Args:
-        tools: of the decorator `tool`; their names are those of the grammar's tools.
-        gate: of the session.
+        tools: tools made by the decorator `tool`, named as in the grammar.
+        gate: the gate of the session.
 
     Raises:
-        BindingError: the grammar has no such tool, or it is given twice.
+        BindingError: the grammar has no such tool, or a name is repeated.
     """
     require_tools(gate, [tool.name for tool in tools])
     return [_guarded(tool, gate) for tool in tools]
@@ -59,7 +59,7 @@ def _guarded(tool: Any, gate: Gate) -> Any:
 
 
 def _answer(result: Any) -> ToolAnswer:
-    """The answer in what a handler returned."""
+    """Extract the answer from the result of a handler."""
     error = isinstance(result, dict) and bool(result.get("is_error"))
     return answer_of(result, error=error)
 
@@ -70,17 +70,17 @@ def hooks(
     names: Callable[[str], str | None] | Mapping[str, str] | None = None,
     deadline: float = _DEADLINE,
 ) -> dict[str, list[Any]]:
-    """Hooks for `ClaudeAgentOptions(hooks=..)`: every tool of the agent asks the gate.
+    """Return hooks for `ClaudeAgentOptions(hooks=..)` with which every tool asks the gate.
 
-    A tool that the grammar does not have is denied.  A call that the gate lets through is still
-    asked about as your permissions say.  A call of which nothing is heard for `deadline` seconds,
-    or before the agent stops, has the outcome unknown.
+    A tool that the grammar lacks is denied.  The agent's own permissions still apply to a call that
+    the gate allows.  If no hook reports the outcome within `deadline` seconds, or before the agent
+    stops, the outcome is recorded as unknown.
 
     Args:
-        gate: of the session.
-        names: from the name of a tool (``mcp__server__tool``, ``Bash``) to the grammar's; None, or
-            a name that it does not have, is the tool's own.
-        deadline: seconds; a call that waits so long for another one is denied.
+        gate: the gate of the session.
+        names: maps a tool's name (``mcp__server__tool``, ``Bash``) to the grammar's name.  A name
+            that is not mapped stays unchanged.
+        deadline: seconds; a call that waits longer for another call is denied.
     """
     sdk: Any = import_module("claude_agent_sdk")
     found = _Hooks(gate, names, deadline)
@@ -95,7 +95,7 @@ def hooks(
 
 
 class _Hooks:
-    """The calls that the gate let through, and that are not over, by the agent's ids."""
+    """The calls that the gate has allowed and that have not ended, by the agent's ids."""
 
     def __init__(
         self,
@@ -115,21 +115,21 @@ class _Hooks:
         return tool if told is None else told
 
     async def before(self, told: Any, identity: str | None, _context: Any) -> dict[str, Any]:
-        """Ask; denied with the reason where the gate refuses."""
+        """Ask the gate before a call; return a denial with the reason if it refuses."""
         if identity is None or identity in self._open:
             return _denied("Refused, and not called: the call has no id of its own.")
         try:
             permit = self._gate.call(
                 self._name(told["tool_name"]), told["tool_input"], ref=identity, takes_model=False
             )
-            # In a task of its own, and shorter than the agent waits: behind a hook that gives no
-            # answer in time, the tool is run all the same.
+            # The time limit is below the agent's own limit for hooks.  If a hook does not answer in
+            # time, the agent runs the tool anyway.
             await asyncio.wait_for(permit.__aenter__(), self._deadline)
         except Refused as refusal:
             return _denied(refusal_text(refusal))
         except Pending as question:
             return _denied(pending_text(question))
-        except Exception as error:  # noqa: BLE001  # an error of a hook would let the call through
+        except Exception as error:  # noqa: BLE001  # the agent would run the tool after an error
             return _denied(f"Refused, and not called: {type(error).__name__}.")
         timer = asyncio.get_running_loop().call_later(self._deadline, self._late, identity)
         self._open[identity] = permit, timer
@@ -141,7 +141,7 @@ class _Hooks:
         task.add_done_callback(self._leaving.discard)
 
     async def after(self, told: Any, identity: str | None, _context: Any) -> dict[str, Any]:
-        """Tell the outcome."""
+        """Record the outcome of a call."""
         found = None if identity is None else self._open.get(identity)
         if found is not None and identity is not None:
             permit = found[0]
@@ -151,12 +151,12 @@ class _Hooks:
                 elif permit.tool in self._failing and not told.get("is_interrupt"):
                     permit.failed("the tool failed", answered=True)
             except (LedgerError, OverError):
-                pass  # it stays unknown, and nothing further is allowed
+                pass  # the outcome stays unknown, and the gate allows nothing further
             await self._leave(identity)
         return {}
 
     async def stopped(self, _told: Any, _identity: str | None, _context: Any) -> dict[str, Any]:
-        """The agent stops: of what is still open nobody will hear."""
+        """Record unknown outcomes for all open calls, because the agent stops."""
         for identity in tuple(self._open):
             await self._leave(identity)
         return {}

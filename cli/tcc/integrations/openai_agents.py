@@ -1,8 +1,8 @@
 """Function tools of the OpenAI Agents SDK behind a gate (package ``openai-agents``).
 
-The gate stands in front of a tool's own reading of its arguments: it decides on the JSON that the
-model wrote, read strictly.  ``function_tool(gate.wrap(function))`` decides behind it.
-Text: docs/frameworks.md.
+The gate decides before the tool parses its arguments, on the model's JSON, which is read strictly.
+To decide on the parsed arguments, use ``function_tool(gate.wrap(function))``.
+Documentation: docs/frameworks.md.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ def guard(
     """Return the same tools, each of which asks the gate before it runs.
 
     Args:
-        tools: `FunctionTool`s; their names are those of the grammar's tools.
-        gate: of the session, or what gives it for the `ToolContext` of a call.
-        mask: show a tool only while some plan allows a call of it (`is_enabled`).
+        tools: `FunctionTool`s, named as in the grammar.
+        gate: the gate of the session, or a function from the `ToolContext` of a call to its gate.
+        mask: whether to show a tool only while some plan allows a call of it (`is_enabled`).
         pending: what happens to a call that waits for a person.  ``interrupt`` stops the run
             (`needs_approval`): pass each of its `interruptions` to :func:`approve` or :func:`deny`,
-            and then run the state.  An approval that only the SDK knows lets nothing through.
+            then run the state again.  The gate allows nothing that was approved in the SDK only.
             ``tell`` gives the model the question.
 
     Raises:
-        BindingError: a tool that is no function tool, or that the grammar does not have.
+        BindingError: a tool is not a function tool, or the grammar lacks it.
     """
     sdk: Any = import_module("agents.tool")
     for tool in tools:
@@ -53,15 +53,17 @@ def guard(
 
 
 def approve(state: Any, item: Any, gate: Gate, *, who: str) -> None:
-    """Approve a call that an interrupted run waits for, in the gate and in the state of the run.
+    """Approve a call that an interrupted run waits for, in the gate and in the run's state.
 
     Args:
-        state: the `RunState` of the run; item: one of its interruptions.
-        gate: of the session; who: the name of the person, for the ledger.
+        state: the `RunState` of the run.
+        item: an interruption of that run.
+        gate: the gate of the session.
+        who: the name of the person, for the ledger.
 
     Raises:
         Refused: the gate refuses the call, or the session has ended.
-        VerdictError, ValueError: as of :meth:`tcc.Gate.approve`.
+        VerdictError, ValueError: as :meth:`tcc.Gate.approve` raises them.
     """
     question = gate.ask(str(item.tool_name), _arguments_in(item.raw_item.arguments))
     if question is not None:
@@ -70,13 +72,13 @@ def approve(state: Any, item: Any, gate: Gate, *, who: str) -> None:
 
 
 def deny(state: Any, item: Any, gate: Gate, *, who: str, reason: str = "") -> None:
-    """Deny a call that an interrupted run waits for, in the gate and in the state of the run.
+    """Deny a call that an interrupted run waits for, in the gate and in the run's state.
 
     Args:
-        reason: for the model; see :func:`approve` for the others.
+        reason: a text for the model.  The other arguments are the same as in :func:`approve`.
 
     Raises:
-        Refused, VerdictError, ValueError: as of :func:`approve`.
+        Refused, VerdictError, ValueError: as :func:`approve` raises them.
     """
     question = gate.ask(str(item.tool_name), _arguments_in(item.raw_item.arguments))
     if question is not None:
@@ -85,7 +87,7 @@ def deny(state: Any, item: Any, gate: Gate, *, who: str, reason: str = "") -> No
 
 
 def _guarded(sdk: Any, tool: Any, source: GateSource, mask: bool, pending: WhenPending) -> Any:
-    # What the tool raises is to come here: its own function would make a plain text of it.
+    # Without its own error function, which would turn every exception of the tool into a text.
     inner = sdk.set_function_tool_failure_error_function(copy.copy(tool), None)
 
     async def invoke(context: Any, text: str) -> Any:
@@ -100,7 +102,7 @@ def _guarded(sdk: Any, tool: Any, source: GateSource, mask: bool, pending: WhenP
             )
         except BindingError:
             raise
-        except Exception as error:  # as the tool itself would have told it
+        except Exception as error:  # reported as the unguarded tool would report it
             said = await sdk.maybe_invoke_function_tool_failure_error_function(
                 function_tool=tool, context=context, error=error
             )
@@ -119,9 +121,11 @@ def _guarded(sdk: Any, tool: Any, source: GateSource, mask: bool, pending: WhenP
 
 
 def _arguments_in(text: str) -> Any:
-    """The arguments that a model wrote; the text itself, which a gate refuses, where it is none.
+    """Parse the arguments that a model wrote.
 
-    A number that would not be written again as it is makes it none, too.
+    Returns:
+        a JSON object; or the text itself, which a gate refuses, if it is no JSON object or has a
+        number that JSON cannot reproduce.
     """
     try:
         found = read_json((text or "{}").encode("utf-8", "surrogatepass"))
@@ -131,7 +135,7 @@ def _arguments_in(text: str) -> Any:
 
 
 def _written(arguments: Any) -> str:
-    """The JSON of arguments that were decided on; of a text, in the shadow, the text."""
+    """Return the JSON of arguments; a text, which only a shadow gate lets through, is unchanged."""
     return arguments if isinstance(arguments, str) else dumps(plain(arguments))
 
 
@@ -144,12 +148,12 @@ def _needs_approval(tool: Any, source: GateSource) -> Any:
             return True
         try:
             gate = gate_of(source, context, tool.name)
-            # A look first: it records nothing, and the tool itself records a refusal.
+            # `check` records nothing; if the call is refused, the tool itself records it later.
             if gate.check(tool.name, arguments).code != Code.PENDING:
                 return False
             return await asyncio.to_thread(gate.ask, tool.name, arguments) is not None
         except (Refused, BindingError):
-            return False  # the tool itself reports it
+            return False  # the tool itself reports the refusal
 
     return needs_approval
 

@@ -1,7 +1,7 @@
 """Toolsets of Pydantic AI behind a gate (package ``pydantic-ai-slim`` or ``pydantic-ai``).
 
-The gate decides behind a tool's own schema: on the JSON of the arguments that its function gets.
-Text: docs/frameworks.md.
+The gate decides after the tool's own schema has validated the arguments.  It sees the JSON of the
+arguments that the function gets.  Documentation: docs/frameworks.md.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ def guard(
     """Return a toolset of the same tools, each of which asks the gate before it runs.
 
     Args:
-        tools: a toolset, or a sequence of functions and `Tool`s; the names are the grammar's.
-        gate: of the session, or what gives it for the `RunContext` of a call.
-        mask: show a tool only while some plan allows a call of it.
+        tools: a toolset, or a sequence of functions and `Tool`s, named as in the grammar.
+        gate: the gate of the session, or a function from the `RunContext` of a call to its gate.
+        mask: whether to show a tool only while some plan allows a call of it.
         pending: what happens to a call that waits for a person.  ``interrupt`` ends the run with
             `DeferredToolRequests`, which has to be an output type of the agent.  Its
-            `metadata[tool_call_id]["tcc_pending"]` is the question: give its `id` to
-            `gate.approve` or `gate.deny`, and then resume the run.  An approval that only the
-            framework knows lets nothing through.  ``tell`` gives the model the question.
+            `metadata[tool_call_id]["tcc_pending"]` is the question: pass its `id` to `gate.approve`
+            or `gate.deny`, then resume the run.  The gate allows nothing that was approved in the
+            framework only.  ``tell`` gives the model the question.
 
     Raises:
-        BindingError: a tool that the grammar does not have; of a toolset, at its first call.
+        BindingError: the grammar lacks a tool.  For a toolset, the first call of that tool raises.
     """
     toolsets: Any = import_module("pydantic_ai.toolsets")
     if isinstance(tools, Sequence):
@@ -57,17 +57,17 @@ _made: dict[Any, Any] = {}
 
 
 def _class(toolsets: Any) -> Any:
-    """The toolset around another one; made where the package is there."""
+    """Return the class of guarded toolsets, created on first use because it needs the package."""
     if toolsets not in _made:
         _made[toolsets] = _new_class(toolsets.WrapperToolset)
     return _made[toolsets]
 
 
 def _shown(to_json: Any, value: Any) -> Any:
-    """A value as Pydantic AI shows it to a model: JSON, or a text."""
+    """Return a value as Pydantic AI shows it to a model: as JSON, or unchanged."""
     try:
         return to_json(value)
-    except Exception:  # noqa: BLE001  # its class is the owner's: the framework refuses it, too
+    except Exception:  # noqa: BLE001  # the user's class may raise; the framework then refuses it
         return value
 
 
@@ -80,13 +80,13 @@ def _new_class(base: Any) -> Any:
 
     def read(result: Any) -> ToolAnswer:
         if isinstance(result, returned):
-            # A model reads `content`, too, as a message of its own.
+            # The model also reads `content`, as a separate message.
             return answer_of(_shown(to_json, result.return_value), _shown(to_json, result.content))
         return answer_of(_shown(to_json, result))
 
     @dataclass
     class GuardedToolset(base):  # type: ignore[misc]
-        """Tools that run only what their gate lets through."""
+        """A toolset that runs only the calls that its gate allows."""
 
         source: Any = None
         mask: bool = False

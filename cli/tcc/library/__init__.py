@@ -1,8 +1,8 @@
 """Artifacts of the library: compiled from a grammar, opened, checked, and written to a file.
 
-The options of a compilation are repeated here by name for type checkers; the fields of
-:class:`tcc_compiler.options.Options` are the table, and a test compares the two.  The runtime does
-not use networkx; :class:`Artifact` imports it when a graph is asked for.
+:class:`OptionsByName` repeats the options of a compilation for type checkers.  A test compares it
+with :class:`tcc_compiler.options.Options`, which defines them.  The runtime does not use networkx;
+:class:`Artifact` imports it when a graph is requested.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Given: TypeAlias = "RuntimeArtifact | str | Path"
 
 
 class OptionsByName(TypedDict, total=False):
-    """Options of a compilation by name; omitted ones keep their defaults."""
+    """Options of a compilation, by name; omitted options keep their defaults."""
 
     beta: str
     tilt: int | None
@@ -52,62 +52,65 @@ class OptionsByName(TypedDict, total=False):
 
 
 class Artifact(RuntimeArtifact):
-    """The runtime's artifact with its graphs, as :func:`tcc.load` and the compilers return it."""
+    """The runtime's artifact with graphs; :func:`tcc.load` and the compilers return it."""
 
     def to_networkx(self, *, limit: int = 1 << 20) -> nx.MultiDiGraph[Any]:
-        """The automaton, with a node for each state and an edge for each of its edges.
+        """Return the automaton as a graph, with a node for each state and an edge for each edge.
 
-        :func:`tcc.compile_graph` compiles it to an artifact with the same plans, calls and costs.
+        :func:`tcc.compile_graph` compiles the graph to an artifact with the same plans, calls and
+        costs.
 
         Args:
-            limit: states and edges together, at most.
+            limit: the most states and edges, added together.
 
         Returns:
-            a graph whose every attribute is a text, a number or a boolean (docs/pictures.md).
+            a graph whose attributes are texts, numbers and booleans (docs/pictures.md).
 
         Raises:
-            tcc_certs.errors.Rejected: D201 it has more; or an unverified artifact is damaged.
+            tcc_certs.errors.Rejected: D201, the automaton exceeds the limit; or an unverified
+                artifact is damaged.
         """
         from tcc.pictures.graph import shared_graph
 
         return shared_graph(self, limit)
 
     def prefix_dag(self, depth: int, *, limit: int = 10_000) -> nx.MultiDiGraph[Any]:
-        """The context-indexed prefix DAG down to prefixes of `depth` calls.
+        """Return the prefix DAG of the plans, with prefixes of at most `depth` calls.
 
-        Its sinks are the complete plans so far, and the prefixes that are not followed further;
-        their `plans` add up to the number of all plans.
+        Its sinks are complete plans, and prefixes at `depth` that are not followed further.  The
+        attributes `plans` of the sinks add up to the number of all plans.
 
         Args:
-            depth: calls of the longest prefix, 0 or more.
-            limit: nodes, at most.
+            depth: the calls in the longest prefix, 0 or more.
+            limit: the most nodes.
 
         Raises:
             ValueError: `depth` is negative.
-            tcc_certs.errors.Rejected: D201 it has more nodes, with their number; or the plans of an
-                artifact with bounds are too many states to unfold.
+            tcc_certs.errors.Rejected: D201, the DAG exceeds the limit (the error has the number of
+                nodes), or unfolding the plans of an artifact with bounds takes too many states.
         """
         from tcc.pictures.graph import prefix_graph
 
         return prefix_graph(self, depth, limit)
 
 
-# From so many bytes on the fast kernel checks what is used, as in `tcc_runtime.artifact.load`.
+# The fast kernel checks artifacts of at least so many bytes, as in `tcc_runtime.artifact.load`.
 LARGE = 1 << 21
 
 
 class CompileError(Exception):
     """A grammar was refused.
 
-    Its text has each error as ``tcc compile`` prints it: place, code, message, line and help.
+    The text of the error has each error as ``tcc compile`` prints it: place, code, message, line
+    and help.
 
     Args:
-        diagnostics: all diagnostics, in the order of the places.
-        sources: the texts by the names in the diagnostics; lines of other files are not shown.
+        diagnostics: all diagnostics, in the order of their places.
+        sources: the texts, by the names in the diagnostics.  Lines of other files are not shown.
 
     Attributes:
-        declined: whether the only errors are limits of the compilation; the diagnostics then name
-            the alternatives.
+        declined: whether all errors are limits of the compilation or unreadable files.  The
+            diagnostics then name alternatives.
     """
 
     def __init__(
@@ -121,12 +124,12 @@ class CompileError(Exception):
         super().__init__("\n".join(errors) or "the grammar was refused")
 
 
-# Diagnostics that say nothing of the grammar: a limit was reached, or the file cannot be read.
+# Errors that are not about the grammar: a limit was reached, or the file cannot be read.
 GUARDS = frozenset({"TCC110", "TCC403", "TCC404", "TCC407"})
 
 
 def only_guards(diagnostics: Sequence[Diagnostic]) -> bool:
-    """Whether every error among them is a limit that was reached, or a missing file."""
+    """Return whether every error is a reached limit or an unreadable file."""
     return {d.code for d in diagnostics if d.severity == "error"} <= GUARDS
 
 
@@ -135,7 +138,7 @@ def compile_file(path: str | Path, **options: Unpack[OptionsByName]) -> Artifact
 
     Args:
         path: the file.
-        options: those of :class:`tcc_compiler.options.Options`, by name: ``beta``, ``tilt``,
+        options: the fields of :class:`tcc_compiler.options.Options`, by name: ``beta``, ``tilt``,
             ``max_states``, ``timeout``, ``count_bits``, ``relax``, ``round_counts`` and
             ``purpose``.
 
@@ -143,8 +146,9 @@ def compile_file(path: str | Path, **options: Unpack[OptionsByName]) -> Artifact
         the artifact, with the compiler's warnings in `diagnostics`.
 
     Raises:
-        TypeError: there is no option of that name, or it takes another type.
-        CompileError: the grammar was refused, or a limit was reached; it carries the diagnostics.
+        TypeError: an option is unknown or has another type.
+        CompileError: the grammar was refused, or a limit was reached.  The error has the
+            diagnostics.
     """
     from tcc_compiler.pipeline import compile_file as compiled
 
@@ -163,16 +167,16 @@ def compile_graph(
 ) -> Artifact:
     """Compile a directed graph of networkx, of states or of tools (imports.md, section 1).
 
-    The artifact has the bytes that the same graph gives as a file of that name.
+    The result is byte for byte the artifact of a file with the same graph and name.
 
     Args:
         graph: a ``DiGraph`` or ``MultiDiGraph``; it is not changed.
         name: the grammar's name, if the graph has no attribute ``name``.
-        options: as for :func:`compile_file`.
+        options: the same as for :func:`compile_file`.
 
     Raises:
-        TypeError: there is no option of that name, or it takes another type.
-        CompileError: the graph was refused, or a limit was reached; it carries the diagnostics.
+        TypeError: an option is unknown or has another type.
+        CompileError: the graph was refused, or a limit was reached.  The error has the diagnostics.
     """
     from tcc_compiler.pipeline import compile_graph as compiled
 
@@ -180,17 +184,17 @@ def compile_graph(
 
 
 def format_text(text: str, *, name: str = "<text>") -> str:
-    """Format a grammar's text, as ``tcc fmt`` writes it (docs/working.md).
+    """Format a grammar's text, as ``tcc fmt`` does (docs/working.md).
 
-    The result has the same tokens and the same comments, so it has the same meaning; formatting it
-    again changes nothing.  Only the syntax is checked.
+    The result has the same tokens and comments, and so the same meaning.  Formatting it again
+    changes nothing.  Only the syntax is checked.
 
     Args:
         text: a grammar, or a file that grammars use.
         name: the name of the text in diagnostics.
 
     Raises:
-        CompileError: the text has syntax errors; it carries the diagnostics.
+        CompileError: the text has syntax errors.  The error has the diagnostics.
     """
     from tcc_compiler.layout.format import format_text as formatted
 
@@ -205,26 +209,26 @@ def _options(function: str, told: OptionsByName) -> Options:
     from tcc_runtime.settings.table import table_of
 
     require_known(function, told, table_of(Options))
-    # One name is a sequence of names, too.
+    # `relax` accepts a single name instead of a sequence.
     relax = told.get("relax", ())
     chosen = {**told, "relax": (relax,) if isinstance(relax, str) else tuple(relax)}
     return Options(check=check_for_use, answers=answers, **chosen)  # type: ignore[arg-type]
 
 
 def answers(made: Built, expect: Expectation) -> Answered:
-    """Answer an expectation about all sessions; the engine is imported with the first one."""
+    """Answer an expectation about all sessions; the engine is imported on first use."""
     from tcc.library.expecting import answers as answered
 
     return answered(made, expect)
 
 
 def check_for_use(data: bytes) -> CheckedArtifact:
-    """Check every certificate of an artifact that is about to be used (docs/trust.md).
+    """Check every certificate of an artifact before it is used (docs/trust.md).
 
-    As :func:`load` does: by the pure kernel, and for large files by the fast one.
+    The pure kernel checks artifacts below 2 MiB, the fast one larger artifacts, as in :func:`load`.
 
     Raises:
-        tcc_certs.errors.Rejected: the first rule that fails.
+        tcc_certs.errors.Rejected: the first rule that the artifact breaks.
     """
     if len(data) < LARGE:
         from tcc_certs.kernel import check
@@ -236,13 +240,13 @@ def check_for_use(data: bytes) -> CheckedArtifact:
 
 
 def opened(compiled: Compiled) -> Artifact:
-    """The artifact of a compilation.
+    """Return the artifact of a compilation.
 
-    The pipeline has checked every certificate of its bytes, by the `check` of its options; here
-    only the digests are checked again, which show that these are the same bytes.
+    The pipeline has already checked every certificate of these bytes.  Here only the digests are
+    checked, which show that the bytes are the same.
 
     Raises:
-        CompileError: there is no artifact.
+        CompileError: the compilation has no artifact.
     """
     if compiled.artifact is None:
         raise CompileError(compiled.diagnostics, compiled.sources)
@@ -255,18 +259,18 @@ def opened(compiled: Compiled) -> Artifact:
 def load(
     source: RuntimeArtifact | str | Path | bytes, *, verify: bool = True, checked: str | None = None
 ) -> Artifact:
-    """Open an artifact, a file or its bytes; by default every certificate is checked first.
+    """Open an artifact from a file, bytes or an open artifact; check every certificate by default.
 
     Args:
-        source: a file, which must not change while it is in use if it has more than 64 MiB; or
-            bytes; for an open artifact, its bytes.
-        verify: False opens without checking, whatever the size; a run over it claims nothing.
-        checked: the digest of an artifact whose certificates were checked before, hex; only the
-            digest of the bytes is checked.
+        source: a file, the bytes of an artifact, or an open artifact.  A file of more than 64 MiB
+            must not change while it is in use.
+        verify: False opens the artifact without checks.  A run over it then claims nothing.
+        checked: the digest, hex, of an artifact whose certificates were checked before.  Then only
+            the digest is checked.
 
     Raises:
-        tcc_certs.errors.Rejected: the artifact is refused or declined, or is not the one that was
-            checked.
+        tcc_certs.errors.Rejected: the artifact is refused or declined, or has another digest than
+            `checked`.
         OSError: the file cannot be read.
     """
     if isinstance(source, RuntimeArtifact):
@@ -276,17 +280,18 @@ def load(
 
 
 def save(artifact: RuntimeArtifact | str | Path, path: str | Path) -> None:
-    """Write an artifact, an open one or that of a file.
+    """Write an artifact to a file, atomically: after a crash the file is the old or the new one.
 
-    After a crash at any moment the file is the old or the new one.
+    Args:
+        artifact: an open artifact, or the file of one.
 
     Raises:
-        tcc_runtime.errors.OutputRefused: the path exists and is no regular file.
-        OSError: it cannot be written.
+        tcc_runtime.errors.OutputRefused: the path exists and is not a regular file.
+        OSError: the file cannot be written.
     """
     if not isinstance(artifact, RuntimeArtifact):
         artifact = load(artifact)
-    # A container has one byte string: written again, these columns are the bytes that were read.
+    # An artifact has exactly one encoding, so this writes the bytes that were read.
     write_whole(Path(path), write_container(artifact.file.columns))
 
 
@@ -303,20 +308,20 @@ def check(
 
     Args:
         artifact: a file, its bytes, or an open artifact.
-        core: also compare the automaton with the residuals of its core.
-        source: a grammar file or graph whose core has to be the artifact's, byte for byte.
+        core: whether to compare the automaton with the residuals of its core too.
+        source: a grammar file or graph whose core must equal the artifact's, byte for byte.
         pin: the required artifact digest, hex.
-        exact: also require that nothing is relaxed: the automaton enforces every statement, and
-            every count is exact.
-        kernel: ``pure`` is the trusted one; ``fast`` evaluates the same equations with numpy;
+        exact: whether to require that nothing is relaxed: the automaton enforces every statement,
+            and every count is exact.
+        kernel: ``pure`` is the trusted one.  ``fast`` evaluates the same equations with numpy.
             ``proved`` is ``pure``, and a program extracted from proofs has to say VALID as well.
 
     Returns:
-        the verdict, what was checked and what was found; it never raises for what the bytes hold.
+        the verdict, the checks and the findings.  Invalid bytes give a verdict, not an exception.
 
     Raises:
         CompileError: `source` has errors.
-        tcc.library.second_checker.NoChecker: there is no proved checker, nor node to run one.
+        tcc.library.second_checker.NoChecker: the proved checker cannot be run.
         OSError: the artifact cannot be read.
     """
     from tcc_certs.kernel import check as pure
@@ -343,10 +348,10 @@ def check(
 def _with_core(
     evaluate: Callable[..., CheckedArtifact], expected: bytes, data: Any, *, pin: str | None = None
 ) -> CheckedArtifact:
-    """The artifact in `data`, whose certificates hold and whose core has the expected bytes.
+    """Check an artifact with `evaluate`, and require that its core has the expected bytes.
 
     Raises:
-        Rejected: G201 it has others; else as `evaluate`.
+        Rejected: G201, the core has other bytes; otherwise as `evaluate` raises it.
     """
     checked = evaluate(data, pin=pin)
     found = bytes(checked.file.columns["core"].data)
@@ -359,9 +364,10 @@ def _with_core(
 
 
 def _naming_statements(report: CheckReport, data: Any, expected: bytes | None) -> CheckReport:
-    """The report; if its core is that of another source, with the statement that differs.
+    """Return the report; if the source has another core, name the first statement that differs.
 
-    The kernel only compares bytes; naming the statement does not affect the verdict, so it is here.
+    The kernel only compares bytes.  Naming the statement does not change the verdict, so untrusted
+    code does it here.
     """
     if expected is None or Code.CORE_SOURCE not in {finding.code for finding in report.findings}:
         return report
@@ -397,14 +403,14 @@ def _core_in(source: str | Path | None) -> bytes | None:
 
 
 def artifact_bytes(source: RuntimeArtifact | str | Path | bytes) -> bytes:
-    """The bytes of an artifact: of a file, or of an open one."""
+    """Return the bytes of an artifact that is a file, bytes, or open."""
     if isinstance(source, RuntimeArtifact):
         return write_container(source.file.columns)
     return source if isinstance(source, bytes) else Path(source).read_bytes()
 
 
 def artifact_of(given: Given) -> RuntimeArtifact:
-    """Open an artifact, or compile a grammar, by the suffix of the file.
+    """Open an artifact, or compile a grammar; the suffix of the file decides.
 
     Raises:
         CompileError: a grammar was refused, or a limit was reached.
@@ -418,10 +424,11 @@ def artifact_of(given: Given) -> RuntimeArtifact:
 
 
 def require_known(function: str, told: Mapping[str, object], table: Iterable[Option]) -> None:
-    """Check that every name is an option and every value of its type; ranges are not checked.
+    """Check that every name is an option and every value has its type; ranges are not checked.
 
     Raises:
-        TypeError: with the nearest name, or the types that are accepted.
+        TypeError: a name is unknown (the error suggests the nearest name), or a value has another
+            type.
     """
     options = {option.name: option for option in table}
     for name, value in told.items():
@@ -430,7 +437,7 @@ def require_known(function: str, told: Mapping[str, object], table: Iterable[Opt
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"{function}() has no setting {name!r}{hint}")
         kinds = _kinds(options[name])
-        # A bool is an int to Python, and never what is meant here.
+        # In Python a bool is an int, but a bool for a number is always a mistake.
         boolean = isinstance(value, bool) and bool not in kinds
         if boolean or not isinstance(value, kinds):
             expected = " or ".join(kind.__name__.replace("NoneType", "None") for kind in kinds)
@@ -439,9 +446,9 @@ def require_known(function: str, told: Mapping[str, object], table: Iterable[Opt
 
 
 def _kinds(option: Option) -> tuple[type, ...]:
-    """Types of an option's values; names of something are texts."""
+    """Return the accepted Python types of an option's values."""
     several = {float: (int, float), tuple: (Sequence,)}
     kinds: tuple[type, ...] = several.get(option.kind, (option.kind,))
-    if option.calls:  # one text is no sequence of calls
+    if option.calls:  # not any sequence: a text must not be taken as a sequence of calls
         kinds = (list, tuple)
     return (*kinds, type(None)) if option.optional else kinds

@@ -1,7 +1,7 @@
 """Answers `expect always`, `expect reachable` and `expect implies` with the exact engine.
 
-The compiler calls :func:`answers` for each of these lines, with the artifact that it has made.
-Cost: that of a question, at most `SECONDS` for each line.
+The compiler calls :func:`answers` for each such line, with the artifact that it has made.
+Cost: one question to the engine for each line, at most `SECONDS`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SECONDS: Final = 10.0
 
 
 def answers(made: Built, expect: Expectation) -> Answered:
-    """The answer to an expectation about all sessions of an artifact."""
+    """Return the answer to an expectation about all sessions of an artifact."""
     from tcc_runtime.artifact.load import Artifact, load_as
 
     artifact = load_as(Artifact, made.artifact, checked=made.checked)
@@ -85,10 +85,10 @@ def _implies(artifact: Artifact, expect: Expectation) -> Answered:
 
 
 def _other(path: Path) -> Artifact:
-    """The artifact in a file, or of the grammar in it; its own examples are not looked at.
+    """Open the artifact in a file, or compile the grammar in it without testing its examples.
 
     Raises:
-        CompileError, Rejected, OSError: there is none.
+        CompileError, Rejected, OSError: the file has no valid artifact or grammar.
     """
     if path.suffix not in GRAMMAR_ENDINGS:
         return load(path)
@@ -99,7 +99,7 @@ def _other(path: Path) -> Artifact:
 
 
 def session_line(session: Session) -> str:
-    """A session as `tcc replay` reads it."""
+    """Return a session as a JSON line that `tcc replay` reads."""
     from tcc.outputs import json_line
 
     return json_line({"given": dict(session.given), "calls": session.json()}).decode()

@@ -1,7 +1,7 @@
 """The lints of a grammar: `tcc.lint`, and the fields of its JSON.
 
-Errors and warnings of the compiler are reported with the lints; comments in the grammar and
-``tcc.toml`` set which lints are allowed, and the levels of the others.  Specification:
+Errors and warnings of the compiler are reported with the lints.  Comments in the grammar and
+``tcc.toml`` decide which lints are allowed, and set the levels of the others.  Specification:
 docs/lint.md.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tcc_compiler.options import Options
     from tcc_runtime.artifact.load import Artifact
 
-_MOST_EDGES = 2_000_000  # of an artifact whose search is predicted
+_MOST_EDGES = 2_000_000  # of an artifact whose search length is predicted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,15 +44,16 @@ class Linted:
     """Lints of one grammar.
 
     Attributes:
-        findings: by place, errors of the grammar included, without those that are allowed.
-        notes: questions that were not answered, limits that were reached, and remarks.
+        findings: errors, warnings and lints, in the order of their places, without allowed lints.
+        notes: questions without an answer, limits that were reached, and remarks.
         skipped: lints that do not apply to this grammar, each with the reason.
         sources: the texts that places refer to, by name.
-        config: the ``tcc.toml`` that was used; None if there is none.
-        core: what the grammar means; None if it has errors.
-        text: the grammar; None if it could not be read.
+        config: the ``tcc.toml`` that was used, or None.
+        core: the core of the grammar; None if the grammar has errors.
+        text: the text of the grammar; None if it could not be read.
         artifact: the compiled grammar; None if it does not compile.
-        implied: the numbers of statements that the others imply, all together.
+        implied: the numbers of statements that the other statements imply.  All of them can be
+            removed together.
     """
 
     findings: tuple[LintFinding, ...]
@@ -67,9 +68,9 @@ class Linted:
 
     @property
     def clean(self) -> bool:
-        """Return whether there are no findings, and no limit left a lint open.
+        """Return whether there are no findings and no limit left a lint undecided.
 
-        A question about all sessions may stay open: a note says so.
+        An undecided question about all sessions (TCC704, TCC746) does not count; a note reports it.
         """
         return not self.findings and not any(
             note.diagnostic.code in GUARDS
@@ -81,7 +82,7 @@ class Linted:
     def fixed(self) -> str | None:
         """The text with every safe fix applied; None without a text.
 
-        Its core allows the same sessions: it may lack statements that the others imply.
+        Its core allows the same sessions, but may lack statements that the others imply.
         """
         from tcc_compiler.lint.finding import fixed_text
 
@@ -95,11 +96,11 @@ def lint(
 
     Args:
         path: a ``.tcg`` file.
-        config: a ``tcc.toml``; None: the nearest one above the file, if there is one.
-        options: as those of :func:`tcc.compile_file`.
+        config: a ``tcc.toml``; None uses the nearest one above the file, if any.
+        options: the same as for :func:`tcc.compile_file`.
 
     Raises:
-        TypeError: there is no option of that name, or it takes another type.
+        TypeError: an option is unknown or has another type.
         tcc.options.ConfigError: the ``tcc.toml`` is refused.
     """
     from tcc_compiler.options import Options
@@ -127,10 +128,11 @@ def lint_file(path: Path, options: Options, config: Config) -> Linted:
 def lint_read(
     read: Callable[[Callable[[], None]], Frontend], name: str, options: Options, config: Config
 ) -> Linted:
-    """Lint a grammar that the front end reads, under a configuration.
+    """Lint a grammar under a configuration.
 
     Args:
-        read: reads it; its argument ends the reading when the time is over.
+        read: reads the grammar.  It calls its argument regularly, which raises when the time is
+            over.
         name: the name of the grammar in diagnostics.
     """
     from tcc_compiler.pass_diagnostics import refusal_diagnostic
@@ -146,7 +148,7 @@ def lint_read(
 
 
 def keeps_core(linted: Linted, path: Path) -> bool:
-    """Return whether the fixed text has the core of the linted one."""
+    """Return whether the fixed text has the core of the linted text, except implied statements."""
     from tcc_compiler.frontend import read_grammar_text
 
     if linted.fixed is None:
@@ -213,7 +215,7 @@ class _Linting:
         )
 
     def _take(self, diagnostics: Sequence[Diagnostic]) -> None:
-        """Take errors and warnings; notes and reached limits are no findings."""
+        """Add errors and warnings to the findings, and notes and reached limits to the notes."""
         expects = {expect.span: expect for expect in self._front.expects}
         for diagnostic in diagnostics:
             asked = expects.get(diagnostic.span) if diagnostic.span is not None else None
@@ -255,7 +257,7 @@ class _Linting:
     def _sessions(
         self, front: Frontend, artifact: Artifact, dead: Sequence[str]
     ) -> list[LintFinding]:
-        """Return TCC704 and TCC746 about sessions; nothing if the options have no engine."""
+        """Return TCC704 and TCC746 about sessions; skip them if the options have no engine."""
         if self._options.answers is None:
             self.skipped.append(("TCC704", "the engine was not asked"))
             return []
@@ -269,7 +271,7 @@ class _Linting:
         return found.findings
 
     def _search(self, artifact: Artifact) -> list[LintFinding]:
-        """TCC713 if a run with these options is predicted to be long."""
+        """Return TCC713 if a run with these options is predicted to be long."""
         from tcc.library.running import prediction_text
         from tcc_compiler.language.diagnostics import Diagnostic
         from tcc_runtime.errors import SettingsError
@@ -318,7 +320,7 @@ class _Linting:
 
 
 def note_of(diagnostic: Diagnostic) -> LintNote:
-    """The note that a limit was reached, or that a file could not be read."""
+    """Return the note about a reached limit or an unreadable file."""
     from tcc_compiler.lint.finding import LintNote
 
     severity: Literal["error", "note"] = "error" if diagnostic.code == "TCC110" else "note"
@@ -327,7 +329,7 @@ def note_of(diagnostic: Diagnostic) -> LintNote:
 
 
 def note_json(note: LintNote) -> LintNoteJson:
-    """A note as JSON."""
+    """Return a note as JSON."""
     from tcc.outputs import optional
     from tcc.outputs.grammars import LintNoteJson
 
@@ -340,7 +342,7 @@ def note_json(note: LintNote) -> LintNoteJson:
 
 
 def finding_json(finding: LintFinding, sources: Mapping[str, Source]) -> LintJson:
-    """A finding as JSON."""
+    """Return a finding as JSON, with its fix."""
     from tcc.outputs.grammars import FixJson
 
     root = next(iter(sources.values())) if finding.fix else None
@@ -350,7 +352,7 @@ def finding_json(finding: LintFinding, sources: Mapping[str, Source]) -> LintJso
 
 
 def diagnostic_json(diagnostic: Diagnostic, fixes: Sequence[FixJson] = ()) -> LintJson:
-    """A diagnostic as JSON: with its place, and the related places."""
+    """Return a diagnostic as JSON, with its place and the related places."""
     from tcc.outputs import optional
     from tcc.outputs.grammars import LintJson, RelatedJson
 

@@ -1,9 +1,9 @@
 """Runs the tests of a grammar on mutants of its policy: `tcc test --mutants`.
 
-A mutant has the `accept`, `reject` and `expect` lines and the recorded sessions of its grammar.  If
-these tests hold for a mutant, the engine for exact questions looks for a session that the policy
-and the mutant decide differently.  Gates of both replay that session before anybody sees it.  A
-mutant that the engine proves equivalent in both directions needs no test.
+A mutant is tested with the `accept`, `reject` and `expect` lines and the recorded sessions of its
+grammar.  If all tests pass, the exact engine looks for a session that the policy and the mutant
+decide differently.  The gates of both replay that session before it is reported.  A mutant that the
+engine proves equivalent in both directions needs no test.
 """
 
 from __future__ import annotations
@@ -40,10 +40,14 @@ class Judged:
     """A mutant and its verdict.
 
     Attributes:
-        why: the test that notices a killed mutant, or the missing answer about an open one.
-        session: of a survivor, the calls that the policy and the mutant decide differently.
-        given: what that session is given.
-        ends: whether the two differ about the end of that session.
+        statement: the original statement.
+        change: the kind of the change.
+        mutant: the changed statement; None if it was removed.
+        verdict: ``killed``, ``survived``, ``equivalent`` or ``open``.
+        why: the test that notices a killed mutant, or the answer that an open one lacks.
+        session: for a survivor, the calls that the policy and the mutant decide differently.
+        given: the attributes of that session.
+        ends: whether the two decide only the end of that session differently.
         expected: the decision of the policy about the last call, or about the end.
     """
 
@@ -58,7 +62,7 @@ class Judged:
     expected: Expected = "refused"
 
     def line(self) -> dict[str, Any]:
-        """The session of a survivor as a line of the file of its kind."""
+        """Return the session of a survivor as a line for the file of recorded sessions."""
         found: dict[str, Any] = {"id": f"{self.change}: {self.statement}"}
         found |= {"given": dict(self.given)} if self.given else {}
         found |= {"calls": [dict(call) for call in self.session]}
@@ -78,12 +82,13 @@ def judge(
     """Judge each mutant of a grammar, in the order of its statements.
 
     Args:
-        front: the grammar as it was read, with its examples and expectations.
-        artifact: of the grammar; all its tests hold.
-        recorded: its recorded sessions.
-        question_seconds: limit on each question to the engine.
-        budget: limit on all mutants; the remaining mutants are then open.
-        on_mutant: called before each mutant with its number, from 0, and the number of all.
+        front: the grammar as read, with its examples and expectations.
+        artifact: the artifact of the grammar, whose tests all hold.
+        recorded: the recorded sessions of the grammar.
+        options: the compiler options for mutants.
+        question_seconds: time limit of each question to the engine.
+        budget: time limit in seconds for all mutants; the remaining mutants are ``open``.
+        on_mutant: called before each mutant with its number, from 0, and the number of mutants.
     """
     every = list(mutants(artifact.core))
     end = options.clock() + budget
@@ -95,10 +100,11 @@ def judge(
 
 @dataclass(slots=True)
 class _Work:
-    """A grammar whose mutants are judged.
+    """The grammar whose mutants are judged.
 
     Attributes:
-        recorded: the sessions; the session that noticed the latest mutant comes first.
+        recorded: the sessions; the session that killed the latest mutant comes first.
+        end: the time, by the clock of `options`, when all work must stop.
     """
 
     front: Frontend
@@ -109,7 +115,7 @@ class _Work:
     end: float
 
     def judged(self, mutant: Mutant) -> Judged:
-        """Test a mutant, then ask about it."""
+        """Test a mutant; if all tests pass, ask the engine about it."""
         left = self.end - self.options.clock()
         if left <= 0:
             return _judged(mutant, "open", "the time for all mutants is over")
@@ -134,8 +140,8 @@ class _Work:
     def _asked(self, mutant: Mutant, other: Artifact) -> Judged:
         """Look for a session that the policy and the mutant decide differently.
 
-        Walks through both gates find sessions of long plans.  The engine finds sessions with
-        joined values, and it alone can prove that the two are equivalent.
+        Walking through both gates finds sessions of long plans.  The engine finds sessions with
+        equal values in several calls, and only the engine can prove that the two are equivalent.
         """
         is_free = is_any(mutant.core)
         found = None if is_free else self._walked(mutant, other)
@@ -173,8 +179,8 @@ class _Work:
         """Ask the engine in both directions.
 
         Returns:
-            a session with the policy's decision about its end; otherwise None with the missing
-            answer, or with an empty text after a proof of equivalence.
+            a session with the policy's decision about its last step; or None and the missing
+            answer, which is empty if the two are proved equivalent.
         """
         mine, missing = self.artifact, ""
         for source, statements, lets in (
@@ -182,7 +188,7 @@ class _Work:
             (mine, mutant.after, mutant.core.lets),
         ):
             if not statements:
-                continue  # without a statement, the mutant allows whatever the policy allows
+                continue  # the mutant has no such statement, so it allows what the policy allows
             question = Question(kind="implies", statements=statements, lets=lets)
             left = min(self.question_seconds, self.end - self.options.clock())
             try:
@@ -199,10 +205,11 @@ class _Work:
         return None, missing
 
     def _shown(self, session: Session, other: Artifact) -> tuple[Session, Expected] | None:
-        """A session without calls that it does not need, if exactly one gate allows all of it.
+        """Remove unnecessary calls from a session that exactly one gate allows.
 
         Returns:
-            the session, and the policy's decision about its last call or its end.
+            the shorter session and the policy's decision about its last call or its end; None if
+            the gates do not differ exactly there.
         """
         gates = gate_of(self.artifact), gate_of(other)
 

@@ -1,9 +1,9 @@
-"""Questions about plans: `tcc.why`, `tcc.cheapest`, `tcc.sample`; and how `tcc diff` is shown.
+"""Questions about plans: `tcc.why`, `tcc.cheapest`, `tcc.sample`; and the output of `tcc diff`.
 
-``why`` names a smallest set of statements that forbids a sequence of calls, and the nearest plan;
-the same search explains an ``accept`` line that does not hold (:func:`with_reasons`).  Statements
-are shown as they were written, with their places, if the grammar was compiled in this process.
-Cost: that of :mod:`tcc_runtime.analysis`, bounded; `with_reasons` explains only the first lines.
+``why`` finds a smallest set of statements that forbids a sequence of calls, and the nearest plan.
+:func:`with_reasons` uses the same search to explain a failing ``accept`` line.  Statements have
+their text and place in the file if the grammar was compiled in this process.
+Cost: the bounded cost of :mod:`tcc_runtime.analysis`; `with_reasons` explains only the first lines.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from tcc_runtime.analysis.sessions import Open, SessionChanges, Side, session_ch
 
 
 def diff(old: Given, new: Given, *, timeout: float = TIMEOUT) -> Comparison:
-    """Compare `new` with `old`: plans, exactly and without listing any, sessions, and all else.
+    """Compare two grammars: their plans (exactly, without listing them), sessions, and all else.
 
     Args:
         old, new: artifacts, or files of artifacts or grammars.
@@ -69,7 +69,7 @@ def diff(old: Given, new: Given, *, timeout: float = TIMEOUT) -> Comparison:
 
 
 def compare_written(old: Artifact, new: Artifact, timeout: float = TIMEOUT) -> Comparison:
-    """Compare two artifacts; statements as they were written, if that is known."""
+    """Compare two artifacts; show statements as written in the grammars, where these are known."""
     found = compare(old, new, written_of(old), written_of(new))
     sides = [Side(artifact=one, gate=gate_of(one)) for one in (old, new)]
     plans = (found.added, found.removed) if found.plans is not None else (None, None)
@@ -77,7 +77,7 @@ def compare_written(old: Artifact, new: Artifact, timeout: float = TIMEOUT) -> C
 
 
 def diff_output(found: Comparison, breaking: bool) -> documents.DiffOutput:
-    """The document of ``diff``."""
+    """Return the JSON document of ``diff``."""
     from tcc.outputs import optional, questions as documents
 
     calls = found.calls
@@ -142,7 +142,7 @@ def _sessions(found: SessionChanges | None) -> documents.SessionChangesJson:
 
 
 def open_text(found: Open) -> str:
-    """A question that stayed open, in one line."""
+    """Return an open question as one line."""
     return f"`{found.statement}`: {found.missing}" if found.statement else found.missing
 
 
@@ -160,7 +160,7 @@ def _witnesses(side: OneSided) -> documents.WitnessesJson:
 
 
 def _changes(changes: Sequence[Change]) -> documents.ChangesJson:
-    """By kind: texts where something is on one side alone, both sides where it is on both."""
+    """Group changes: texts that only one side has, and pairs of texts that differ."""
     from tcc.outputs import questions as documents
 
     return documents.ChangesJson(
@@ -175,7 +175,7 @@ def _changes(changes: Sequence[Change]) -> documents.ChangesJson:
 
 
 def change_text(change: Change) -> str:
-    """What was added or removed, or how it changed, in one line."""
+    """Return a change as one line: the added or removed text, or `OLD became NEW`."""
     parts = [text for text in (change.old, change.new) if text is not None]
     said = " became ".join(parts)
     return said if change.of == "statement" else f"{change.name}: {said}"
@@ -192,7 +192,7 @@ def _amounts(found: CallChange) -> documents.CallAmountsJson:
 
 
 def amount_text(name: str, amount: Sequence[int]) -> str:
-    """A cost, price, latency or epsilon as decimal text; a range with its ends."""
+    """Return a cost, price, latency or epsilon as decimal text; a range as `LOW .. HIGH`."""
     places = 9 if name in ("cost", "epsilon") else 0
     ends = dict.fromkeys(format_decimal(end, places) for end in amount)
     return " .. ".join(ends)
@@ -212,12 +212,12 @@ _SAID_BESIDE = {
     "cost": "amounts are others",
     "other": "what else changed lets the same through",
 }
-# How a change of a member is named; others by the member's own name.
+# Names for kinds of changed members; other kinds keep their own names.
 _KINDS = {"open": "field", "values": "values of"}
 
 
 def headline(found: Comparison) -> str:
-    """The verdict in one line."""
+    """Return the verdict of a comparison as one line."""
     if found.verdict is None:
         return f"undecided: only bounds are known ({found.reason})"
     said = _SAID[found.plans or "equal"]
@@ -227,7 +227,7 @@ def headline(found: Comparison) -> str:
 
 
 def rows(found: Comparison) -> Iterator[tuple[str, str]]:
-    """Lines of the report, name and text, without what did not change."""
+    """Yield the rows of the report, name and text; unchanged parts have no row."""
     most = "" if found.counts == "exact" else "at most "
     for name, side, because in (
         ("added", found.added, found.because_added),
@@ -297,7 +297,7 @@ def _amounts_text(found: CallChange) -> str:
 
 
 def print_text(found: Comparison, breaking: bool) -> None:
-    """Print the comparison for a terminal."""
+    """Print a comparison for a terminal."""
     (screen.bad if breaking else screen.good)(headline(found))
     screen.print_fields(rows(found))
 
@@ -307,7 +307,7 @@ _LEVELS: Final = {CLEAN: "notice", FINDINGS: "error", DECLINED: "warning"}
 
 
 def print_markdown(found: Comparison, code: int) -> None:
-    """Print the comparison for a comment on a pull request; `code` is the exit code."""
+    """Print a comparison for a comment on a pull request; `code` is the exit code."""
     screen.say(f"### {_HEADS[code]}: {_quoted(headline(found))}")
     screen.say("")
     screen.say("| what | how |")
@@ -316,7 +316,7 @@ def print_markdown(found: Comparison, code: int) -> None:
         screen.say(f"| {name.strip()} | {_quoted(text)} |")
 
 
-# What GitHub makes a mention or a link of in a comment: names, issues, commits, addresses, emoji.
+# Texts that GitHub turns into mentions or links: names, issues, commits, addresses, emoji.
 _LINKED = re.compile(
     r"@|#\w|\bgh-\d|\bwww\.|://|:[+\w-]+:|(?<![0-9a-z])[0-9a-f]{7,40}(?![0-9a-z])|"
     r"\b(?:mailto|xmpp):|!\d|\[\^",
@@ -325,26 +325,26 @@ _LINKED = re.compile(
 
 
 def _quoted(text: str) -> str:
-    """Text in which nothing is Markdown, nobody is mentioned and nothing is linked.
+    """Return a text that GitHub shows literally, without Markdown, mentions or links.
 
-    GitHub looks for mentions and references after Markdown was rendered, where an escape is no
-    longer seen; in code it looks for none.
+    GitHub looks for mentions and references after it has rendered Markdown, so backslashes do not
+    prevent them.  It does not look inside code, so such a text becomes a code element.
     """
     if _LINKED.search(text) is None:
         return re.sub(r"([\\`*_{}\[\]<>()#+!|&~-])", r"\\\1", text)
-    # A comment ends what looks like an address to Markdown itself, which knows no element of code.
+    # HTML comments break up addresses, which GitHub's Markdown would link even inside the element.
     inner = re.sub(r"[!-/:-@\[-`{-~]", lambda mark: f"&#{ord(mark[0])};", text)
     inner = re.sub(r"(&#(?:46|47|58|64);)", r"\1<!-- -->", inner)
     return f"<code>{inner}</code>"
 
 
 def print_github(found: Comparison, code: int, new: Path) -> None:
-    """Print one workflow command, at the new grammar; `code` is the exit code."""
+    """Print one workflow command about the new grammar; `code` is the exit code."""
     screen.say(command(_LEVELS[code], _lines(found), "tcc diff", Place(file=str(new))))
 
 
 def broken_findings(found: Comparison, breaking: bool, new: Path) -> list[ReportedFinding]:
-    """A breaking change as a finding about the new grammar; empty if nothing breaks."""
+    """Return a breaking change as a finding about the new grammar; empty if nothing breaks."""
     if not breaking:
         return []
     return [ReportedFinding(code="TCC860", message=_lines(found), place=Place(file=str(new)))]
@@ -355,7 +355,7 @@ def _lines(found: Comparison) -> str:
 
 
 def written_of(artifact: Artifact) -> Mapping[str, Written]:
-    """The statements as they were written, by place; empty for an artifact from a file."""
+    """Return the statements as written, by name; empty for an artifact loaded from a file."""
     from tcc_compiler.pipeline import Compiled
 
     compiled = artifact.kept.get("written")
@@ -363,9 +363,10 @@ def written_of(artifact: Artifact) -> Mapping[str, Written]:
 
 
 def written_in(compiled: Compiled) -> Mapping[str, Written]:
-    """The restrictions of a grammar that was compiled, by name, with their places.
+    """Return the restrictions of a compiled grammar with their places, by name.
 
-    A statement has its canonical text: a clause of a block is no statement as it is written.
+    A statement of the core has its canonical text, because a clause of a block alone is no
+    statement.
     """
     core, found = compiled.core, {}
     for name, span in compiled.places.items():
@@ -384,7 +385,7 @@ def _place(span: Span) -> StatementPlace:
 
 
 def statement_json(statement: WrittenStatement) -> StatementJson:
-    """A statement to blame, as JSON."""
+    """Return a blamed statement as JSON."""
     from tcc.outputs import PlaceJson, StatementJson, optional
 
     at = statement.place
@@ -401,7 +402,7 @@ def statement_json(statement: WrittenStatement) -> StatementJson:
 
 
 def statement_line(statement: WrittenStatement) -> str:
-    """The same for people, in one line: the reason that its author gives comes first."""
+    """Return a blamed statement as one line for people, with the author's reason first."""
     text = " ".join(statement.text.split())
     if statement.because is not None:
         text = f"{statement.because} {text}"
@@ -413,22 +414,21 @@ def statement_line(statement: WrittenStatement) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """Whether a sequence of calls is a plan, and if not, why.
+    """The answer to the question whether calls are a plan, with the reasons if they are not.
 
     Attributes:
-        calls: the calls of the question.
-        allowed: whether they are a plan; for a prefix, whether a plan begins with them.
-        position: the index of the first call that is not possible; the number of calls if all are
-            possible.
+        calls: the calls in the question.
+        allowed: whether the calls are a plan; for a prefix, whether a plan begins with them.
+        position: the index of the first call that is not possible, or the number of calls.
         may_stop: whether a plan may end before the call at `position`.
-        allowed_next: the calls that are possible at `position`, canonical texts.
-        because: a smallest set of statements without which it would be possible; empty if it is
-            allowed, and if the call is not one of the grammar.
-        others: all other smallest sets, if they were asked for.
-        smallest: whether it is known that no smaller set suffices; False past a bound of work.
-        nearest: an allowed plan (or prefix) with the fewest edits; None if there is none, or if it
-            is too far to be found.
-        hint: a suggestion for a call that the grammar does not have.
+        allowed_next: the calls that are possible at `position`, as canonical texts.
+        because: a smallest set of statements that have to be removed to allow the calls.  It is
+            empty if they are allowed, or if the grammar lacks a call.
+        others: all other smallest sets, if requested.
+        smallest: whether the sets are known to be smallest; False if the work would exceed a bound.
+        nearest: the plan (or prefix) with the fewest edits; None if no plan exists, or all are too
+            far away.
+        hint: a suggestion for a call that the grammar lacks, or None.
     """
 
     calls: tuple[str, ...]
@@ -450,19 +450,19 @@ def why(
     prefix: bool = False,
     every: bool = False,
 ) -> Why:
-    """Whether `plan` is a plan of `source`, and if not, which statements forbid it.
+    """Decide whether `plan` is a plan of `source`, and if not, find the statements that forbid it.
 
     Args:
-        source: an artifact, or a file of one or of a grammar; of a grammar, and of an artifact
-            compiled in this process, the statements have their places.
-        plan: calls, written as a grammar writes patterns; in a text, spaces separate them.
-        prefix: ask whether a plan begins with them.
-        every: find all smallest sets of statements to blame.
+        source: an artifact, or the file of an artifact or a grammar.  If the grammar is compiled in
+            this process, the statements have their places.
+        plan: calls, written as patterns of a grammar; in a text, spaces separate them.
+        prefix: whether to ask if a plan begins with these calls.
+        every: whether to find all smallest sets of statements to blame.
 
     Raises:
         CompileError: the grammar was refused.
-        tcc_runtime.artifact.root.CallTextError: TCC904, a text is no call.
-        tcc_certs.errors.Rejected: the artifact is refused; D201 it is too large to be unfolded.
+        tcc_runtime.artifact.root.CallTextError: TCC904, a text is not a call.
+        tcc_certs.errors.Rejected: the artifact is refused; D201, it is too large to be unfolded.
         OSError: the file cannot be read.
     """
     artifact = artifact_of(source)
@@ -493,7 +493,10 @@ def why(
 
 
 def _walked(graph: PlanGraph, calls: Sequence[str]) -> tuple[int, int | None]:
-    """How many of the calls can be taken, and the state after them; None where there is no plan."""
+    """Follow the calls; return how many are possible, and the state after them.
+
+    The state is None if the graph has no plans.
+    """
     q = graph.root
     for position, text in enumerate(calls):
         ahead = [] if q is None else graph.edges(q)
@@ -505,7 +508,7 @@ def _walked(graph: PlanGraph, calls: Sequence[str]) -> tuple[int, int | None]:
 
 
 def _hint(artifact: Artifact, calls: Sequence[str], position: int) -> str | None:
-    """What to say of a call that the grammar has not; None where it has it."""
+    """Return a message if the grammar lacks the call at `position`, else None."""
     if position == len(calls):
         return None
     known = [call.text for call in artifact.core.calls]
@@ -517,7 +520,7 @@ def _hint(artifact: Artifact, calls: Sequence[str], position: int) -> str | None
     return f"the grammar has no call {asked}{meant}"
 
 
-_MOST_CALLS = 4096  # that a misspelt one is compared with
+_MOST_CALLS = 4096  # calls that a misspelt call is compared with
 
 
 def _blamed(artifact: Artifact, calls: Sequence[str], ends: bool, every: bool) -> Blame:
@@ -533,7 +536,7 @@ def _blamed(artifact: Artifact, calls: Sequence[str], ends: bool, every: bool) -
 
 
 def _with_remedy(core: Core, one: WrittenStatement, refused: int) -> WrittenStatement:
-    """The statement, and what would be allowed instead of a call of the core that it restricts."""
+    """Add a remedy to a statement: calls that it would allow in place of the refused one."""
     call = core.calls[refused]
     tool, number = core.tools[call.tool], one.part[1]
     rules = policy_of(core).rules
@@ -555,7 +558,7 @@ def _with_remedy(core: Core, one: WrittenStatement, refused: int) -> WrittenStat
 
 
 def why_output(found: Why) -> documents.WhyOutput:
-    """The document of ``why``."""
+    """Return the JSON document of ``why``."""
     from tcc.outputs import optional, questions as documents
 
     others = [[statement_json(one) for one in chosen] for chosen in found.others]
@@ -578,7 +581,7 @@ _MOST_NOTES = 6
 
 
 def with_reasons(compiled: Compiled) -> tuple[Diagnostic, ...]:
-    """The diagnostics of a compilation, with the reasons for the first lines that do not hold."""
+    """Return the diagnostics of a compilation; add reasons to the first examples that fail."""
     core = compiled.core
     if core is None or not compiled.unmet:
         return compiled.diagnostics
@@ -619,8 +622,8 @@ class Picked:
     """A plan and its cost.
 
     Attributes:
-        calls: canonical texts.
-        cost: the sum of the low costs, exact decimal text.
+        calls: the calls as canonical texts.
+        cost: the sum of the low ends of the calls' costs, as exact decimal text.
     """
 
     calls: tuple[str, ...]
@@ -628,17 +631,17 @@ class Picked:
 
 
 def cheapest(source: Given, n: int = 1) -> list[Picked]:
-    """The `n` plans of least cost, or all if there are fewer.
+    """Return the `n` plans of least cost, cheapest first; all plans if there are fewer.
 
-    Of equal costs shorter plans come first, then plans in call order.
+    Among equal costs shorter plans come first, then plans in call order.
 
     Args:
-        source: an artifact, or a file of one or of a grammar.
+        source: an artifact, or the file of an artifact or a grammar.
 
     Raises:
         ValueError: `n` is negative.
         CompileError, OSError: the file is refused, or cannot be read.
-        tcc_certs.errors.Rejected: the artifact is refused; D201 it is too large to be unfolded.
+        tcc_certs.errors.Rejected: the artifact is refused; D201, it is too large to be unfolded.
     """
     _require_count(n)
     graph = graph_of(artifact_of(source))
@@ -649,19 +652,20 @@ def cheapest(source: Given, n: int = 1) -> list[Picked]:
 def sample(
     source: Given, n: int = 1, *, law: Law = "uniform", seed: bytes | None = None
 ) -> list[Picked]:
-    """Draw `n` plans, independently and with replacement; none if there is no plan.
+    """Draw `n` plans, independently and with replacement; return none if there is no plan.
 
     Args:
-        source: an artifact, or a file of one or of a grammar.
-        law: ``uniform``: every plan with the same probability; ``softmax``: by e^(-beta cost),
-            exactly, with the artifact's beta and low costs, whatever its tilt.
-        seed: any bytes; the same seed draws the same plans. None: at random.
+        source: an artifact, or the file of an artifact or a grammar.
+        law: ``uniform`` draws every plan with the same probability.  ``softmax`` draws in
+            proportion to e^(-beta cost), exactly, with the artifact's beta and low costs, whatever
+            its tilt.
+        seed: any bytes; the same seed draws the same plans.  None draws at random.
 
     Raises:
-        ValueError: `n` is negative, or there is no such law.
+        ValueError: `n` is negative, or the law is unknown.
         CompileError, OSError: the file is refused, or cannot be read.
-        tcc_certs.errors.Rejected: the artifact is refused; D201 it is too large to be unfolded,
-            D202 a draw stays open at the greatest precision.
+        tcc_certs.errors.Rejected: the artifact is refused; D201, it is too large to be unfolded;
+            D202, the greatest precision does not decide a draw.
     """
     _require_count(n)
     if law not in ("uniform", "softmax"):
@@ -683,7 +687,7 @@ def _require_count(n: int) -> None:
 
 
 def plan_json(found: Picked) -> PlanJson:
-    """A plan in the JSON of ``cheapest`` and ``sample``."""
+    """Return a plan in the JSON of ``cheapest`` and ``sample``."""
     from tcc.outputs import PlanJson
 
     return PlanJson(calls=list(found.calls), cost=found.cost)

@@ -1,7 +1,7 @@
 """Questions about all sessions of a grammar: `tcc.prove`.
 
-The engine is :mod:`tcc_runtime.exact`.  This module reads the question, and gives the engine a gate
-that replays the sessions it finds.
+The engine is :mod:`tcc_runtime.exact`.  This module parses the question, and provides a gate that
+replays the sessions found by the engine.
 """
 
 from __future__ import annotations
@@ -35,15 +35,17 @@ class Proof:
 
     Attributes:
         kind: the kind of the question.
-        text: the statement or the calls that the question names; None for other kinds.
-        session: calls of a session that answers the question, as `tcc replay` reads them; None:
-            there is none.
-        given: what that session is given.
+        text: the statement or the calls in the question; None for other kinds.
+        verdict: ``proved``, ``refuted``, ``reachable``, ``unreachable`` or ``undecided``.
+        session: the calls of a session that answers the question, as `tcc replay` reads them; or
+            None.
+        given: the attributes of that session.
         used: the texts of the statements that the proof used.
-        rounds: how many rounds the search took.
-        states: how many branches the search looked at.
-        missing: of an undecided question, what would decide it; else empty.
-        proof: the bytes of a proof, which `tcc check PROOF --artifact A` checks.
+        rounds: the number of rounds of the search.
+        states: the number of branches that the search examined.
+        seconds: the time of the search.
+        missing: for an undecided question, what would decide it; else empty.
+        proof: the bytes of a proof, which `tcc check PROOF --artifact A` checks; or None.
     """
 
     kind: Kind
@@ -60,7 +62,7 @@ class Proof:
 
     @property
     def proved(self) -> bool:
-        """Whether every session satisfies what was asked."""
+        """Return whether every session is proved to satisfy the question."""
         return self.verdict == "proved"
 
 
@@ -76,17 +78,20 @@ def prove(
 ) -> Proof:
     """Decide a question about every session that a gate allows.
 
+    Exactly one of `statement`, `reachable`, `implies` and `finishable` must be given.
+
     Args:
         source: a grammar or an artifact.
         statement: does every session satisfy this statement?
         reachable: does some session have a call in this set?
-        implies: is every session of `source` a session of this grammar?
+        implies: does this grammar allow every session of `source`?
         finishable: can every session be finished?
         timeout: seconds for the search.
         progress: called a few times a second with the seconds, the round and the branches so far.
 
     Raises:
-        ValueError: not exactly one question was asked, or the timeout is no number above 0.
+        ValueError: not exactly one question is given, or the timeout is not a finite number above
+            0.
         CompileError: a grammar is refused, or the statement has mistakes.
         tcc_certs.errors.Rejected: an artifact is refused or declined.
         OSError: a file cannot be read.
@@ -123,7 +128,7 @@ def prove(
 
 
 def calls_question(core: Core, calls: str) -> Question:
-    """The question whether a session can have a call in a set.
+    """Return the question whether a session can have a call in a set.
 
     Raises:
         ValueError: the text is not one set of calls.
@@ -138,7 +143,7 @@ def calls_question(core: Core, calls: str) -> Question:
 
 
 def read_statements(core: Core, text: str) -> tuple[Statement, ...]:
-    """The statements of a text about a core.
+    """Parse statements about a core.
 
     Raises:
         CompileError: the text has mistakes.
@@ -191,12 +196,15 @@ def _proof_of(core: Core, found: Answer, kind: Kind, text: str | None) -> Proof:
 
 
 def gate_of(artifact: Artifact) -> AskingGate:
-    """A gate for the engine: it replays sessions of an artifact, each in a gate of its own."""
+    """Return a function that replays a session of an artifact, each time in a new gate.
+
+    The function returns the first refusal, or None if the gate allows the whole session.
+    """
 
     def replay(
         session: Session, /, *, told: list[Roles] | None = None, by: Sequence[Roles] = ()
     ) -> GateRefusal | None:
-        # Imported with the first session: a proof needs no gate.
+        # Imported with the first session, because a proof needs no gate.
         from tcc_certs.errors import Code
         from tcc_runtime.errors import GivenRefused
         from tcc_runtime.exact.prove import GateRefusal
@@ -237,7 +245,7 @@ def gate_of(artifact: Artifact) -> AskingGate:
 
 
 def _asked_about(gate: RuntimeGate, call: SessionCall) -> Pending | None:
-    """Make a call, or return the question about it."""
+    """Make a call, and return None; if the call waits for a person, return the question instead."""
     from tcc_runtime.gate.asking.questions import Pending
 
     try:

@@ -1,8 +1,8 @@
-"""Recorded sessions as tests: `G.allowed.jsonl` and `G.refused.jsonl` in the folder of `G.tcg`.
+"""Recorded sessions as tests: `G.allowed.jsonl` and `G.refused.jsonl` next to `G.tcg`.
 
-A line is a session as `tcc replay` reads it.  A gate has to allow each call of an allowed session.
-Of a refused session it has to allow every call but the last, and to refuse the last.  If the line
-has `"ends": true`, the end of the session counts as its last call.
+Each line is a session as `tcc replay` reads it.  A gate must allow every call of an allowed
+session.  In a refused session it must allow every call except the last one, and refuse that.  If
+the line has `"ends": true`, the end of the session counts as its last call.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KINDS: Final[tuple[Expected, ...]] = ("allowed", "refused")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A recorded session with the decision that a gate has to make."""
+    """A recorded session, and the decision that a gate must make."""
 
     path: Path
     expected: Expected
@@ -35,23 +35,23 @@ class Recorded:
 
 
 def file_of(grammar: Path, kind: Expected) -> Path:
-    """The path of the allowed or refused sessions of a grammar."""
+    """Return the path of the allowed or refused sessions of a grammar."""
     return grammar.with_suffix(f".{kind}.jsonl")
 
 
 def files_of(grammar: Path) -> list[Path]:
-    """The paths of the recorded sessions that a grammar has or may have."""
+    """Return the paths of recorded sessions for a grammar; the files may not exist."""
     return [] if grammar is STDIN else [file_of(grammar, kind) for kind in KINDS]
 
 
 def read_recorded(grammar: Path) -> list[Recorded]:
-    """The recorded sessions of a grammar, in the order of their files and lines.
+    """Read the recorded sessions of a grammar, in the order of files and lines.
 
     Raises:
-        TraceError: a file has no sessions, or a refused session has no call.
+        TraceError: a file has no valid sessions, or a session has neither a call nor an end.
         OSError: a file cannot be read.
     """
-    from tcc.traces import TraceError, read_traces  # most grammars have no recorded sessions
+    from tcc.traces import TraceError, read_traces  # lazily: most grammars have no such files
 
     found = []
     for path, expected in zip(files_of(grammar), KINDS, strict=False):
@@ -66,8 +66,8 @@ def failure_of(artifact: Artifact, recorded: Recorded) -> str | None:
     """Replay a session through a gate.
 
     Returns:
-        why the gate decides otherwise than the file of the session says, with the call and the
-        statement; None: it does not.
+        None if the gate decides as the file requires.  Otherwise the difference, with the call and
+        the statement.
     """
     from tcc.traces.replaying import END, call_text, replay
 
@@ -101,7 +101,7 @@ def failure_of(artifact: Artifact, recorded: Recorded) -> str | None:
 
 
 def sources_of(grammar: Path) -> dict[str, Source]:
-    """The files of recorded sessions that a grammar has, by their names."""
+    """Return the existing files of recorded sessions as sources, by name."""
     from tcc_compiler.language.source import decode, read_bytes, source_of
 
     found = {}
@@ -115,7 +115,7 @@ def sources_of(grammar: Path) -> dict[str, Source]:
 
 
 def diagnostics_of(grammar: Path, artifact: Artifact) -> tuple[int, Sequence[Diagnostic]]:
-    """How many recorded sessions a grammar has, and a diagnostic for each that does not hold."""
+    """Return the number of recorded sessions, and a diagnostic for each that fails."""
     from tcc.traces import TraceError
 
     try:

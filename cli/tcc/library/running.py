@@ -1,9 +1,8 @@
-"""Runs of the library: one, many, and the expected number of expansions of one.
+"""Runs of the library: one run, many runs, and predictions of their lengths.
 
-The clock is read and randomness drawn only if the arguments of :func:`search` and :func:`runs`
-leave the time or the seed open.  The settings of a run are repeated here by name for type checkers;
-the fields of :class:`tcc_runtime.settings.settings.Settings` are the table; a test compares the
-two.
+:func:`search` and :func:`runs` read the clock or draw randomness only if their arguments leave the
+time or the seed open.  :class:`SettingsByName` repeats the settings of a run for type checkers.  A
+test compares it with :class:`tcc_runtime.settings.settings.Settings`, which defines them.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ _STOPS = {
 def run_output(
     run: Run, predicted: Prediction | None = None, estimated: Estimate | None = None
 ) -> RunOutput:
-    """The JSON document of a run, without members that have no value.
+    """Return the JSON document of a run, without members that have no value.
 
     Args:
-        predicted: the prediction made before it.
-        estimated: the estimate, for a run over a relaxed artifact.
+        predicted: the prediction made before the run, if any.
+        estimated: the estimate made before a run over a relaxed artifact, if any.
     """
     from tcc.outputs import optional, runs as documents
 
@@ -90,12 +89,12 @@ def run_output(
 
 
 def run_fields(run: Run) -> dict[str, Any]:
-    """The members of a run's document, without the head of every document."""
+    """Return the members of a run's document, without ``format`` and ``format_version``."""
     return run_output(run).as_fields()
 
 
 def _spent(run: Run) -> dict[str, Any]:
-    """What asking has taken, where costs are ranges, and what is stated of atoms, where any are."""
+    """Return the members about amounts spent on questions and about atoms; empty without either."""
     stated = {} if run.taken is None else dict(run.taken.fields())
     if run.spent is None:
         return stated
@@ -110,10 +109,11 @@ def _spent(run: Run) -> dict[str, Any]:
 def print_run(
     run: Run, ledger: Path | None, top: int | None, predicted: Prediction | None = None
 ) -> None:
-    """Print a run for people: the plans, what it took, and the claim.
+    """Print a run for people: the plans, the amounts, and the claim.
 
     Args:
-        top: how many plans were asked for; None if that is not known.
+        ledger: the file of the ledger, if any.
+        top: the number of plans that were requested; None if unknown.
     """
     nothing = "(nothing more)" if run.after else "(the empty plan)"
     if run.after:
@@ -136,16 +136,16 @@ def print_run(
 
 
 def claim_text(run: Run, top: int | None) -> str:
-    """What a certified run has shown, in words, about plans that exist.
+    """Return the claim of a certified run in words.
 
     Args:
-        top: as for :func:`print_run`; if fewer plans were found, there are no others.
+        top: the number of plans that were requested; None if unknown.
     """
     found = len(run.plans)
     short = " this short" if run.claim_type == "TruncationOnly" else ""
     if run.after:
         short += " after these calls" if len(run.after) > 1 else " after this call"
-    # A run that has certified fewer plans than it was asked for has seen every one that there is.
+    # A certified run with fewer plans than requested has found every existing plan.
     all_seen = top is not None and found < top
     if found == 0:
         return f"there is no plan{short}"
@@ -203,24 +203,24 @@ def _why(run: Run) -> str:
 
 
 def _why_none(run: Run) -> str:
-    """Of a run that claims nothing and found no plan: that it does not say that there is none."""
+    """Return why a run without a claim found no plan; plans may exist nevertheless."""
     reason = _STOPS.get(str(run.stop)) or ", ".join(str(guard) for guard in run.guards)
     before = f"{reason} before a plan was found" if reason else "no plan was found"
     return f"{before}; this does not say that there is none"
 
 
-_MANY = 20  # times the effort, where a prediction is asked for
+_MANY = 20  # factor of the effort for a requested prediction
 
 
 def forecast(artifact: Artifact, settings: Settings, asked: bool | None) -> Prediction | None:
-    """The prediction for a run; None if there is none, or none was wanted.
+    """Return the prediction for a run; None if it is not possible or not wanted.
 
     Args:
-        asked: None if it was left open: then it is made if it takes next to no time.
+        asked: whether to make a prediction; None makes one only for a small artifact.
 
     Raises:
-        SettingsError: as a run with these settings.
-        Rejected: as a run over this artifact.
+        SettingsError: as a run with these settings raises it.
+        Rejected: as a run over this artifact raises it.
     """
     if predicting.needs_estimate(artifact):
         return None
@@ -237,7 +237,7 @@ def forecast(artifact: Artifact, settings: Settings, asked: bool | None) -> Pred
 
 
 def announce(prediction: Prediction, cap: int | None, *, quiet: bool) -> None:
-    """Print the prediction, and warn if a run is not likely to end within its cap."""
+    """Print the prediction, and warn if the run is likely to reach its limit on expansions."""
     if not quiet:
         screen.say(f"predicted   {prediction_text(prediction)} expansions", dim=True)
     if cap is not None and prediction.lower > cap:
@@ -248,16 +248,19 @@ def announce(prediction: Prediction, cap: int | None, *, quiet: bool) -> None:
 
 
 def warn_of_relaxed(artifact: Artifact, settings: Settings, asked: bool | None) -> Estimate | None:
-    """Print on stderr, before a run over a relaxed artifact begins, about what it will take.
+    """Warn on stderr before a run over a relaxed artifact, with an estimate of its length.
 
-    Nothing is printed for an artifact whose plans are the grammar's, each once.
+    Prints nothing if the artifact's plans are exactly the grammar's, each once.
 
     Args:
-        asked: False if no prediction is wanted; None if it was left open.
+        asked: False to make no estimate; None makes one unless the artifact is large.
+
+    Returns:
+        the estimate, or None.
 
     Raises:
-        SettingsError: as a run with these settings.
-        Rejected: as a run over this artifact.
+        SettingsError: as a run with these settings raises it.
+        Rejected: as a run over this artifact raises it.
     """
     if not predicting.needs_estimate(artifact):
         return None
@@ -286,7 +289,7 @@ def _left(artifact: Artifact) -> str:
 
 
 def _ends(settings: Settings, found: Estimate | None) -> str:
-    """What ends the run, where it is not known that it ends soon."""
+    """Return a note on the run's limits if the run is not known to end soon, else ''."""
     cap, limit = settings.max_expansions, settings.max_seconds
     if cap is not None and found is not None and found.lower > cap:
         return f"; --max-expansions is {cap}: it is likely to end there, without a claim"
@@ -296,7 +299,7 @@ def _ends(settings: Settings, found: Estimate | None) -> str:
 
 
 def estimate_text(found: Estimate) -> str:
-    """An estimate for people."""
+    """Return an estimate for people."""
     if found.upper is None:
         size = f"more than about {_short(found.lower)}"
     else:
@@ -309,7 +312,7 @@ def estimate_text(found: Estimate) -> str:
 
 
 def estimate_fields(found: Estimate) -> dict[str, Any]:
-    """An estimate as a JSON object."""
+    """Return an estimate as a JSON object."""
     return {
         "lower": found.lower,
         "upper": found.upper,
@@ -319,7 +322,7 @@ def estimate_fields(found: Estimate) -> dict[str, Any]:
 
 
 def prediction_text(prediction: Prediction) -> str:
-    """The mean for people: one number if both ends agree as far as they are shown."""
+    """Return a predicted mean for people; one number if both ends round to the same."""
     lower, upper = _short(prediction.lower), _short(prediction.upper)
     return f"about {lower}" if lower == upper else f"{lower} to {upper}"
 
@@ -332,7 +335,7 @@ _NAMED = tuple(option for option in TABLE if option.name != "seed")
 
 
 class SettingsByName(TypedDict, total=False):
-    """Settings of a run by name; omitted ones keep their defaults."""
+    """Settings of a run, by name; omitted settings keep their defaults."""
 
     mode: Mode | None
     top: int
@@ -377,35 +380,35 @@ def search(
     account: Account | None = None,
     **settings: Unpack[SettingsByName],
 ) -> Run:
-    """Find the best plans of one realised race, and prove that no other is better.
+    """Find the best plans of one realised race, and prove that no other plan is better.
 
     Args:
-        artifact: from :func:`load` or :func:`compile_file`; or a file of one, or of a grammar.
-        seed: 32 bytes; the race is a function of it and of the artifact. None draws one.
-        ledger: a new file for the record of the run; None keeps none.
-        overwrite: replace an existing ledger.
-        started_ms: UTC milliseconds for the ledger; None reads the clock.
-        on_expand: called after each expansion; returning True ends the run.
-        quoter: quotes the costs of calls whose cost is a range: any callable from a
+        artifact: from :func:`load` or :func:`compile_file`, or the file of an artifact or a
+            grammar.
+        seed: 32 bytes.  The seed and the artifact determine the race.  None draws a seed.
+        ledger: a new file for the record of the run; None writes no ledger.
+        overwrite: whether to replace an existing ledger.
+        started_ms: the start time in the ledger, UTC milliseconds; None reads the clock.
+        on_expand: called after each expansion; the run ends if it returns True.
+        quoter: quotes the costs of calls whose cost is a range.  It is a callable from a
             :class:`~tcc_runtime.pricing.quotes.Question` to an
             :class:`~tcc_runtime.pricing.quotes.Answer`.
-        adapters: the registry of adapters that models run with, each checked against its folder; a
-            run with a ledger and a quoter needs one if models name adapters.
+        adapters: the registry of the adapters that models run with; each is checked against its
+            folder.  A run with a ledger and a quoter needs one if models name adapters.
         atoms: the mechanisms that privatised the input before the run, in the form of
             docs/privacy.md: ``{"mechanism": "laplace", "scale": "2", "sensitivity": "1"}``.
-        account: the account that questions draw on, together with other runs, threads and
-            processes; the run then needs a ledger.
-        settings: those of :class:`tcc_runtime.settings.settings.Settings`, by name: ``top``,
+        account: the account that pays for questions, shared with other runs, threads and processes.
+            The run then needs a ledger.
+        settings: the fields of :class:`tcc_runtime.settings.settings.Settings`, by name: ``top``,
             ``mode``, ``max_expansions``, ``max_seconds`` and so on.
 
     Raises:
-        tcc_certs.errors.Rejected: E101 to E104, an atom is invalid.
-        TypeError: there is no setting of that name.
+        TypeError: a setting is unknown or has another type.
         tcc_runtime.errors.SettingsError: a setting is out of its range.
         tcc_runtime.errors.LedgerError: the ledger cannot be written.
-        tcc_runtime.errors.AnswerError: the quoter returned something that is no answer.
-        tcc_certs.errors.Rejected: A101 to A107, of the registry and its adapters; K101 to K106, of
-            the account.
+        tcc_runtime.errors.AnswerError: the quoter returned no valid answer.
+        tcc_certs.errors.Rejected: E101 to E104, an atom is invalid; A101 to A107, the registry or
+            an adapter is refused; K101 to K106, the account is refused.
     """
     from tcc_certs.privacy.atoms_file import atoms_of
     from tcc_runtime.adapters.registry import read_registry
@@ -435,15 +438,16 @@ def search(
 
 
 def predict(artifact: Given, **settings: Unpack[SettingsByName]) -> Prediction | None:
-    """Predict how many expansions a search with these settings takes, on average over all seeds.
+    """Predict the number of expansions of a search with these settings, averaged over all seeds.
 
     Args:
-        artifact: as for :func:`search`.
-        settings: those of :func:`search`, without the seed.
+        artifact: the same as for :func:`search`.
+        settings: the same as for :func:`search`, without the seed.
 
     Returns:
-        an enclosure of the mean; None if it is not known: for more than one plan, anchored keys,
-        cuts, bounds that count other plans, or beyond the range of floats.
+        lower and upper bounds of the mean.  None if the mean is unknown: for more than one plan,
+            for anchored keys, for cuts, for bounds that count other plans, or beyond the range of
+            floats.
 
     Raises:
         tcc_runtime.errors.SettingsError: a setting is out of its range.
@@ -453,15 +457,15 @@ def predict(artifact: Given, **settings: Unpack[SettingsByName]) -> Prediction |
 
 
 def estimate(artifact: Given, **settings: Unpack[SettingsByName]) -> Estimate | None:
-    """Estimate how many expansions a search over a relaxed artifact takes, on average over seeds.
+    """Estimate the number of expansions of a search over a relaxed artifact, averaged over seeds.
 
     Args:
-        artifact: as for :func:`search`; for an exact one, :func:`predict` says more.
-        settings: those of :func:`search`, without the seed.
+        artifact: the same as for :func:`search`; for an exact artifact use :func:`predict`.
+        settings: the same as for :func:`search`, without the seed.
 
     Returns:
-        an estimate from plans drawn from the automaton, the same each time; None if it is not
-        known: without a race that keys bound, if costs are ranges, or beyond the range of floats.
+        an estimate from a fixed sample of plans of the automaton.  None if it is unknown: without a
+            race that keys bound, if costs are ranges, or beyond the range of floats.
 
     Raises:
         tcc_runtime.errors.SettingsError: a setting is out of its range.
@@ -480,18 +484,20 @@ def runs(
     overwrite: bool = False,
     **settings: Unpack[SettingsByName],
 ) -> Iterator[Run]:
-    """Make one run for each seed, several at a time, in the order of the seeds.
+    """Make one run for each seed, several at a time; yield the runs in the order of the seeds.
 
-    Each is the run that :func:`search` makes. All processes map one file of the artifact.
+    Each run equals the run of :func:`search` with that seed.  All processes share one file of the
+    artifact.
 
     Args:
-        artifact: from :func:`load` or :func:`compile_file`; or a file of one, or of a grammar.
-        seeds: 32 bytes each; taken as they are needed.
-        processes: how many at a time; None is one per processor.
-        ledgers: a folder for the ledgers, ``00000001.ledger`` and on; None keeps none.
-        started_ms: UTC milliseconds for the ledgers; None reads the clock.
-        overwrite: replace existing ledgers.
-        settings: as for :func:`search`, the same for all.
+        artifact: from :func:`load` or :func:`compile_file`, or the file of an artifact or a
+            grammar.
+        seeds: seeds of 32 bytes, read as they are needed.
+        processes: the number of processes; None is one per processor.
+        ledgers: a folder for the ledgers, ``00000001.ledger`` and so on; None writes no ledgers.
+        started_ms: the start time in the ledgers, UTC milliseconds; None reads the clock.
+        overwrite: whether to replace existing ledgers.
+        settings: the same as for :func:`search`, equal for all runs.
 
     Raises:
         tcc_runtime.errors.SettingsError: a setting is out of its range.

@@ -1,8 +1,8 @@
 """Runs the second checker, which is extracted from proofs: ``tcc-proved`` on the path, or node.
 
-proofs/checker/README.md says what its VALID means.  It reads neither statements nor the schema of a
-core, so its verdict is added to the kernel's and never replaces it.  Cost: a process, and about the
-time that the kernel takes for the file.
+proofs/checker/README.md explains what its VALID means.  It reads neither statements nor the schema
+of a core, so its verdict can only add to the kernel's verdict.  Cost: a process, and about the
+kernel's time for the file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tcc_certs.report import DECLINED, VALID, CheckReport, RuleFinding
 
 PROGRAM = "tcc-proved"
 SECONDS = 600
-# Prints one line for each path.  An exception (beyond BigInt, a full stack) decides nothing.
+# Prints one line for each path.  An exception (a size beyond BigInt, a full stack) is DECLINED.
 _UNDER_NODE = """
 const fs = require("fs");
 (0, eval)(fs.readFileSync(process.argv[1], "utf8"));
@@ -39,23 +39,23 @@ HOW = (
 
 
 class NoChecker(RuntimeError):
-    """There is no program to run, or it gave no verdict."""
+    """The checker cannot be run, or it gave no verdict."""
 
 
 def program_text() -> str:
-    """The checker as JavaScript: it sets ``globalThis.tccCheck``, from bytes to a line."""
+    """Return the checker as JavaScript, which sets ``globalThis.tccCheck``: bytes to one line."""
     return resources.files("tcc.pages").joinpath("proved.js").read_text(encoding="utf-8")
 
 
 def verdicts(files: Sequence[bytes], command: Sequence[str] | None = None) -> list[str]:
-    """Return the line of the extracted checker about each file.
+    """Return the line that the extracted checker prints about each file.
 
     Args:
-        files: the contents of whole files.
-        command: the command that runs the checker; by default `command_line`.
+        files: the contents of the files.
+        command: the command that runs the checker; None uses `command_line`.
 
     Raises:
-        NoChecker: there is no program, or it ended without a line for each file.
+        NoChecker: the command cannot be run, or does not print one line for each file.
     """
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "proved.js")
@@ -80,7 +80,7 @@ def verdicts(files: Sequence[bytes], command: Sequence[str] | None = None) -> li
 
 
 def command_line(script: Path) -> list[str]:
-    """The command that runs the checker: the program on the path, else node with `script`.
+    """Return the command that runs the checker: the program on the path, else node with `script`.
 
     Raises:
         NoChecker: neither is installed.
@@ -91,7 +91,7 @@ def command_line(script: Path) -> list[str]:
 
 
 def under_node(script: Path) -> list[str]:
-    """The command for the checker's JavaScript under node.
+    """Return the command that runs the checker's JavaScript in node.
 
     Raises:
         NoChecker: node is not installed.
@@ -103,13 +103,13 @@ def under_node(script: Path) -> list[str]:
 
 
 def with_proved(report: CheckReport, data: bytes) -> CheckReport:
-    """The report of the kernel, VALID only if the extracted checker says VALID of the same file.
+    """Return the kernel's report, but DECLINED unless the extracted checker says VALID too.
 
-    A line that is not VALID, or that is about another digest, makes it DECLINED: the two disagree,
-    or no theorem covers a feature.  No theorem covers automata with cycles.
+    The checker declines a feature that no theorem covers, such as cycles in an automaton.  A VALID
+    about another digest, or any other line, counts as disagreement.
 
     Raises:
-        NoChecker: there is no verdict.
+        NoChecker: the checker gives no verdict.
     """
     if report.verdict != VALID:
         return report

@@ -1,10 +1,12 @@
 """Lints that need the exact engine: statements that others imply, tools that no session calls.
 
-Cheap answers come first.  A statement that has a tighter twin is implied.  Sessions that reach a
-tool answer for all tools that they call, and their variants show which statements refuse something
-that no other one refuses.  The engine is asked about what is left.
-A statement counts as implied only by those that stay if all findings are fixed together.
-Cost: about `SECONDS`; a question that is open then is a note.
+Cheap checks come first.  A statement is implied if another one is at least as strict.  A session
+that reaches a tool also answers for the other tools that it calls.  Variants of these sessions show
+that a statement is needed, if only that statement refuses them.  The engine decides the remaining
+questions.
+A statement counts as implied only if statements that are not removed themselves imply it.  So all
+fixes can be applied together.
+Cost: about `SECONDS`; each question that is still open then becomes a note.
 """
 
 from __future__ import annotations
@@ -36,18 +38,20 @@ if TYPE_CHECKING:
     from tcc_runtime.artifact.load import Artifact
     from tcc_runtime.exact.concrete import Session
 
-SECONDS: Final = 2.5  # of this process, so that other work on the machine changes nothing
+SECONDS: Final = 2.5  # processor time of this process, independent of other work on the machine
 _FIRST: Final = 40.0  # steps of the engine for each question
-_STEPS: Final = 250.0  # of one that is still open
-_VARIANTS: Final = 150  # of a session for a statement
+_STEPS: Final = 250.0  # steps for a question that is still open
+_VARIANTS: Final = 150  # variants of a session for a statement
 
 
 @dataclass(slots=True)
 class SessionLints:
-    """What the engine says of the statements of a grammar.
+    """The lints about the statements and tools of a grammar.
 
     Attributes:
-        implied: the numbers of statements that the others imply, all together.
+        findings: TCC704 and TCC746.
+        notes: questions that the engine left open.
+        implied: the numbers of statements that the others imply.  All can be removed together.
     """
 
     findings: list[LintFinding] = field(default_factory=list)
@@ -56,7 +60,7 @@ class SessionLints:
 
 
 class _Steps:
-    """A clock that counts how often it is read, so that answers do not depend on the machine."""
+    """A clock that counts its own readings, so that answers do not depend on the machine."""
 
     def __init__(self, end: float) -> None:
         self.count = 0.0
@@ -73,12 +77,12 @@ def session_lints(
     edits: Mapping[int, tuple[Edit, ...]],
     dead: Sequence[str],
 ) -> SessionLints:
-    """TCC704 and TCC746 of sessions.
+    """Return TCC704 and TCC746 for an artifact.
 
     Args:
         places: the span of each statement.
-        edits: how to remove a statement that stands alone.
-        dead: tools that are known to be never called.
+        edits: the edits that remove a statement, by its number.
+        dead: tools that are already known to be uncallable.
     """
     return _Linting(artifact, places, edits, frozenset(dead)).run()
 
@@ -116,11 +120,11 @@ class _Linting:
         return self.found
 
     def _asked(self, core: Core, question: Question, steps: float) -> Answer:
-        """The answer by the statements alone: plans restrict no session here."""
+        """Ask the engine about the statements only; plans are not considered here."""
         if time.process_time() > self.end:
             return Answer(verdict="undecided", missing="the time is over")
         found = answer(core, question, _allows, timeout=steps, clock=_Steps(self.end))
-        if found.missing.startswith("more time"):  # these seconds are steps
+        if found.missing.startswith("more time"):  # this clock counts steps, not seconds
             found.missing = f"more than {int(steps)} steps of the engine; `tcc prove` takes more"
         return found
 
@@ -143,7 +147,7 @@ class _Linting:
                     self._open("TCC746", name_text(name), what, said.missing, None)
 
     def _reached(self, name: str, steps: float) -> Answer | None:
-        """The answer whether a session can call a tool, which is noted."""
+        """Ask whether a session can call a tool, and record the answer; None if it is refused."""
         question = Question(kind="reachable", statements=(Forbid(on=Word(name)),))
         try:
             said = self._asked(self.core, question, steps)
@@ -156,7 +160,7 @@ class _Linting:
         return said
 
     def _keep(self, session: Session, many: int) -> None:
-        """Note that the first calls of a session are possible."""
+        """Record the session of the first `many` calls as possible, for each tool that it calls."""
         for at, call in enumerate(session.calls[:many], 1):
             self.pool.setdefault(call.tool, replace(session, calls=session.calls[:at], ends=False))
 
@@ -172,7 +176,7 @@ class _Linting:
     # Statements.
 
     def _vary(self, numbers: Sequence[int], rules: Sequence[Rule]) -> None:
-        """Find calls that one statement alone refuses, among variants of the sessions."""
+        """Look for calls that exactly one statement refuses, among variants of known sessions."""
         policy = policy_of(self.core)
         half = time.process_time() + (self.end - time.process_time()) / 2
         for number in numbers:
@@ -191,7 +195,7 @@ class _Linting:
     def _is_open(
         self, number: int, rules: Sequence[Rule], left: dict[int, None], steps: float
     ) -> bool:
-        """Whether it stays open whether the statements that are left imply one of them."""
+        """Ask whether the remaining statements imply one; return whether that stays open."""
         rule = rules[number]
         others = [one for one in left if one != number]
         twin = next((one for one in others if covers(rules[one], rule)), None)
@@ -206,7 +210,7 @@ class _Linting:
         question = Question(kind="statement", statements=(self.core.statements[number],))
         said = self._asked(core, question, steps)
         self.missing = said.missing
-        if said.session is not None:  # only this statement refuses its last call, or its end
+        if said.session is not None:  # only this statement refuses the last call, or the end
             self._keep(said.session, len(said.session.calls) - (not said.session.ends))
         if said.proof is not None:
             self._implied(number, [others[one] for one in said.used], left)
@@ -258,17 +262,19 @@ class _Linting:
 
 
 def _allows(session: Session) -> None:
-    """A gate for questions about statements alone; the definition has replayed the session."""
+    """A gate that allows every session: the definition of the policy has already replayed it."""
 
 
 def _is_asked(rule: Rule) -> bool:
-    """Whether it is asked if other statements imply this one."""
+    """Return whether to ask if other statements imply this one."""
     return rule.kind != "ask" and not (rule.kind == "owe" and rule.within is not None)
 
 
 def _may_be_implied(rule: Rule, others: Sequence[Rule]) -> bool:
-    """Whether some statement speaks of each tool that this one restricts; if not, only types could
-    imply it, or tools that no session calls."""
+    """Return whether other statements restrict every tool that this statement restricts.
+
+    If not, only types, or tools that no session calls, could imply this statement.
+    """
     if rule.tools is None:
         return True
     spoken = frozenset[str]().union(*[one.tools or () for one in others if one.kind != "ask"])
@@ -276,7 +282,7 @@ def _may_be_implied(rule: Rule, others: Sequence[Rule]) -> bool:
 
 
 def _refusing_alone(policy: Policy, session: Session) -> Iterator[int]:
-    """The statement that alone refuses the first call of a session that is refused."""
+    """Yield the statement that alone causes the first refusal in a session; nothing otherwise."""
     try:
         course = Course(policy, session.given)
         for one in session.calls:

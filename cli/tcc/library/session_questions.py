@@ -1,8 +1,8 @@
 """Why no session has a call, or can finish: the statements that exclude it.
 
-The exact engine answers.  It proves with some of the statements; the smallest set that this module
-finds among them is to blame.
-Cost: that of a question, and of one more for each statement of its proof.
+The exact engine proves the answer with some of the statements.  This module then looks for a
+smaller set of these statements that is enough.
+Cost: one question, and another one for each statement that the proof uses.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
     from tcc_runtime.exact.concrete import Session
 
 _PLANS: Final = 8  # plans that are tried as sessions
-_EACH: Final = 0.5  # seconds to prove the same with one statement less
+_EACH: Final = 0.5  # seconds to prove the same with fewer statements
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhySession:
-    """Whether some session has a call, or can finish; and if none, why.
+    """The answer to a question about all sessions, with the reasons if no session is possible.
 
     Attributes:
-        session: the calls of such a session, as `tcc replay` reads them; None: none is known.
-        given: what that session is given.
+        verdict: ``reachable``, ``unreachable`` or ``undecided``.
+        session: the calls of such a session, as `tcc replay` reads them; None if none is known.
+        given: the attributes of that session.
         because: statements that exclude it; empty unless the verdict is ``unreachable``.
-        missing: of an undecided question, what would decide it; else empty.
+        missing: for an undecided question, what would decide it; else empty.
     """
 
     verdict: Literal["reachable", "unreachable", "undecided"]
@@ -46,7 +47,7 @@ class WhySession:
 
 
 def why_session(source: Given, calls: str | None = None, *, timeout: float = TIMEOUT) -> WhySession:
-    """Whether some session has a call in a set, or, without one, can finish; and if none, why.
+    """Decide whether some session has a call in a set, or (without `calls`) can finish.
 
     Args:
         source: a grammar or an artifact.
@@ -73,7 +74,7 @@ def why_session(source: Given, calls: str | None = None, *, timeout: float = TIM
         question = calls_question(artifact.core, calls)
     core = joined(artifact.core, artifact.core, idle_tools(artifact)).core
     end = time.monotonic() + timeout
-    # First without plans: then the statements of the proof are to blame, and no plan is.
+    # First without plans, so that a proof blames statements and not the plan expression.
     found = answer(core, question, gate_of(artifact), timeout=timeout / 2)
     session, used = found.session, found.used
     if session is None and found.proof is None and calls is None:
@@ -93,7 +94,7 @@ def why_session(source: Given, calls: str | None = None, *, timeout: float = TIM
 
 
 def _finished(artifact: Artifact) -> Session | None:
-    """A session with the calls of a cheapest plan, if a gate lets it finish."""
+    """Return a session with the calls of a cheapest plan that a gate lets finish, or None."""
     from tcc_runtime.analysis.graph import graph_of
     from tcc_runtime.analysis.sessions import plan_sessions
     from tcc_runtime.artifact.plans import cheapest_in
@@ -109,8 +110,10 @@ def _finished(artifact: Artifact) -> Session | None:
 
 
 def _fewest(core: Core, question: Question, used: Sequence[int], end: float) -> list[int]:
-    """Statements among those of a proof with which the same can be proved; one less is too few, as
-    far as the time allows to say."""
+    """Remove statements of a proof while the rest still proves the answer; return the rest.
+
+    The result is minimal unless the time runs out.
+    """
     from tcc_runtime.exact.prove import answer
 
     left = list(used)
@@ -128,11 +131,11 @@ def _fewest(core: Core, question: Question, used: Sequence[int], end: float) -> 
 
 
 def _allows(session: object) -> None:
-    """A gate that ends the search with the first session: there is no proof then."""
+    """A gate that allows every session, so the search ends without a proof at the first session."""
 
 
 def _blamed(artifact: Artifact, used: Sequence[int]) -> tuple[WrittenStatement, ...]:
-    """Statements of a core with further ones, which the plan expression explains."""
+    """Return the used statements; a number beyond the core's statements is the plan expression."""
     from tcc.library.plan_questions import written_of
     from tcc_runtime.analysis.statements import statements_of
 

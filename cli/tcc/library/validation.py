@@ -1,12 +1,12 @@
 """Validation of a ledger against its artifact, a registry of adapters, and an account.
 
-The validator checks a ledger by itself and against the core.  Then a reader who trusts a registry
-(docs/adapters.md) compares each adapter that the ledger lists with its entry; and a reader who has
-the account that a run was charged to (docs/budgets.md) compares the reservations: each that was
-granted and settled is in the account with the same amounts, and the account has no other of this
-run.  Both read the ledger again, and require the head that the validator arrived at: if the file
-was rewritten in between, that is all that they report.
-Cost: that of the validator; the comparisons are linear in the ledger.
+The validator checks a ledger against its artifact only.  A reader who trusts a registry
+(docs/adapters.md) can then compare each adapter that the ledger lists with its entry.  A reader who
+has the account of a run (docs/budgets.md) can compare the reservations.  Each settled reservation
+must be in the account with the same amounts, and the account must have no other reservation of this
+run.  Both comparisons read the ledger again and require the same final hash as the validator.  If
+the file was rewritten in between, they report only that.
+Cost: the validator's; the comparisons are linear in the ledger.
 """
 
 from __future__ import annotations
@@ -39,36 +39,37 @@ if TYPE_CHECKING:
     from tcc_certs.session.replay import ReplayedSession
 
 Found = TypeVar("Found", "Validation", "SessionValidation")
-Files: TypeAlias = "Sequence[bytes | Iterable[bytes]]"  # of a ledger, in their order
+Files: TypeAlias = "Sequence[bytes | Iterable[bytes]]"  # the files of a ledger, in order
 
 
 def passed(found: Validation | SessionValidation) -> bool:
-    """Whether there is something to compare; an unfinished session counts as far as it goes."""
+    """Return whether a validated ledger can be compared: it is valid, or an unfinished session."""
     return found.verdict == VALID or (
         found.word == "INCOMPLETE" and found.claim_type == "ConformantPrefix"
     )
 
 
 def unheld(found: Found, findings: Findings, summary: str) -> Found:
-    """The validation with these findings, without its claim."""
+    """Add findings to a validation, and withdraw its claim if there are any."""
     if not findings.items:
         return found
     items = (*found.findings, *findings.items)
-    # All of them may decline: there was more to compare than a reader takes.
+    # If a comparison only exceeded a limit, the result is declined instead of invalid.
     word = "invalid" if findings.verdict == INVALID else "declined"
     fields: dict[str, object] = {"verdict": findings.verdict, "findings": items}
     fields["summary"] = f"{word}: {summary}"
-    # A session's claim says by itself whether it is upheld.
+    # The claim of a session itself says whether it is upheld.
     fields |= {"claim_upheld": False} if hasattr(found, "kappa") else {"claim_type": "NoClaim"}
     return replace(found, **fields)  # type: ignore[arg-type]  # fields of either
 
 
 def held_to_registry(found: Found, files: Files, registry: Iterable[Adapter]) -> Found:
-    """The validation, with a finding for each adapter that is not the one of the registry.
+    """Return the validation, with a finding for each adapter that differs from the registry.
 
     Args:
         found: the result of the validator.
-        files: of the ledger.
+        files: the files of the ledger.
+        registry: the adapters that the reader trusts.
     """
     if not passed(found):
         return found
@@ -85,10 +86,10 @@ def held_to_registry(found: Found, files: Files, registry: Iterable[Adapter]) ->
 
 
 def validated_records(found: Validation | SessionValidation, files: Files) -> Iterator[Record]:
-    """The validated records of a ledger that is read again, of all its files.
+    """Read a validated ledger again, and yield its records.
 
     Raises:
-        Rejected: L101, L102, D201: what is read now is not that ledger.
+        Rejected: L101, L102 or D201, the files no longer have the validated ledger.
     """
     for _, _, record in _validated_lines(found, files):
         yield record
@@ -97,7 +98,7 @@ def validated_records(found: Validation | SessionValidation, files: Files) -> It
 def _validated_lines(
     found: Validation | SessionValidation, files: Files
 ) -> Iterator[tuple[int, bytes, Record]]:
-    """The number of the file, the hash of the record before it in this file, and the record."""
+    """Yield the index of the file, the hash before a record in that file, and the record."""
     head, lines = bytes.fromhex(found.head), 0
     for number, file in enumerate(files):
         reader = LedgerReader((file,) if isinstance(file, bytes) else iter(file))
@@ -113,7 +114,7 @@ def _validated_lines(
 
 
 def _listed(records: Iterable[Record]) -> Iterator[tuple[int, Mapping[str, Json]]]:
-    """The adapters that a ledger lists, each with its line: of a run, or of a session's budget."""
+    """Yield each adapter in the first record of a run or the budget of a session, with its line."""
     lists = True
     for line, record in enumerate(records, 1):
         kind, listed = record.get("kind"), record.get("adapters", [])
@@ -124,14 +125,15 @@ def _listed(records: Iterable[Record]) -> Iterator[tuple[int, Mapping[str, Json]
 
 
 def held_to_account(found: Found, files: Files, account: Account) -> Found:
-    """The validation, with a finding for each reservation that differs from the account.
+    """Return the validation, with a finding for each reservation that differs from the account.
 
     Args:
         found: the result of the validator.
-        files: of the ledger.
+        files: the files of the ledger.
+        account: the account of the run or the session.
 
     Raises:
-        Rejected: K101 to K104 of the account.
+        Rejected: K101 to K104, the account is refused.
     """
     if not passed(found):
         return found
@@ -149,7 +151,7 @@ def held_to_account(found: Found, files: Files, account: Account) -> Found:
 
 
 def _counts_across(records: Iterator[Record]) -> bool:
-    """Whether a session draws on an account for limits across sessions alone: without a budget."""
+    """Return whether a session has no budget, and uses an account for limits across sessions."""
     across = False
     for record in records:
         if record.get("kind") == "budget":
@@ -159,7 +161,7 @@ def _counts_across(records: Iterator[Record]) -> bool:
     return across
 
 
-# Limits across sessions: what calls drew, beside the uses that the account has.
+# Limits across sessions: compares the draws of calls with the uses in the account.
 
 
 def _held_across(
@@ -169,10 +171,10 @@ def _held_across(
     key: bytes | None,
     account: Account | None,
 ) -> SessionValidation:
-    """The validation of a session, with a finding for each draw that is not as the account has it.
+    """Return a session's validation, with a finding for each draw that differs from the account.
 
     Raises:
-        Rejected: K101 to K104 of the account.
+        Rejected: K101 to K104, the account is refused.
     """
     shown = [one for one in found.asserted if one.endswith("(--account)")]
     if account is None or not shown or not passed(found):
@@ -201,7 +203,7 @@ def _compare_across(
     account: Account,
     findings: Findings,
 ) -> int:
-    """How many calls the account counts that the ledger has not."""
+    """Compare the draws of a session; return how many calls only the account has."""
     from tcc_certs.kernel import check
     from tcc_certs.session.validation import ledger_replay, replay_of
     from tcc_runtime.account.windows import ANY, HELD, Used, Windows
@@ -287,7 +289,10 @@ def _compare(
 def _budget(
     records: Iterable[Mapping[str, Json]],
 ) -> tuple[int, Mapping[str, Any], Iterable[Mapping[str, Json]]]:
-    """The line of a session's budget, the record, and those that follow; none where it has none."""
+    """Return a session's budget: its line, the record and the records after it.
+
+    Without a budget the result is (1, {}, ()).
+    """
     rest = iter(records)
     for line, record in enumerate(rest, 2):
         if record.get("kind") == "budget":
@@ -296,10 +301,10 @@ def _budget(
 
 
 def _begun(record: Mapping[str, Any]) -> AccountAmounts:
-    """What the sums begin with: of epsilon, that of the atoms that privatised the input.
+    """Return the initial sums: zero, except for the epsilon of the atoms of the input.
 
     Args:
-        record: the `open` of a run, the `budget` of a session.
+        record: the `open` record of a run, or the `budget` record of a session.
     """
     taken = taken_of(record, says=True)
     return AccountAmounts() if taken is None else AccountAmounts(epsilon=taken.nano)
@@ -308,17 +313,17 @@ def _begun(record: Mapping[str, Any]) -> AccountAmounts:
 def _settled(
     records: Iterable[Mapping[str, Any]], before: int, begun: AccountAmounts
 ) -> Iterator[tuple[int, str, tuple[AccountAmounts, AccountAmounts]]]:
-    """Line, name, and what was reserved and taken, of each wish whose end the account was told.
+    """Yield line, reservation id, and amounts reserved and taken, of each settled reservation.
 
-    A call of a session that has no record of its outcome took all that was reserved for it.
+    A call of a session without a recorded outcome took all that was reserved for it.
 
     Args:
-        before: the line that the records follow on.
-        begun: what the sums begin with.
+        before: the line before the first record.
+        begun: the initial sums.
     """
     last, reserved, name = begun, AccountAmounts(), ""
     under_way: tuple[object, AccountAmounts] | None = (
-        None  # a call's number, the sums with all of it
+        None  # a call's number, and the sums if it takes all that is reserved
     )
     for line, record in enumerate(records, before + 1):
         kind = record.get("kind")
@@ -341,7 +346,7 @@ def _settled(
 
 
 def _drawn(now: AccountAmounts, last: AccountAmounts) -> AccountAmounts:
-    """What is drawn between two sums; no epsilon where a longer list has the tighter bound."""
+    """Return the difference of two sums; epsilon is 0 if more atoms have a lower bound."""
     more = now.less(last)
     return AccountAmounts(more.price, more.latency_ms, max(0, more.epsilon))
 
@@ -378,37 +383,43 @@ def validate(
     others: Sequence[RuntimeArtifact | str | Path | bytes] = (),
     parent_others: Sequence[RuntimeArtifact | str | Path | bytes] = (),
 ) -> Validation | SessionValidation:
-    """Validate the ledger of a run, by deriving every number again, or the ledger of a session.
+    """Validate the ledger of a run or a session, by deriving every number again.
 
     Args:
         ledger: a file (read as a stream) or bytes, of a run or of a session.
         artifact: a file, its bytes, or an open artifact; it is checked first.
         pin: the required artifact digest, hex.
-        seed: 32 bytes, if the ledger withholds it.
-        opening_salt: 32 bytes, if it is not derived from the seed.
-        opening: 32 bytes, handed out before beacon and nonce were known.
-        beacon, nonce: the public randomness, and the client's.
+        seed: 32 bytes, if the ledger withholds the seed.
+        opening_salt: 32 bytes, if the salt is not derived from the seed.
+        opening: 32 bytes, the opening that was handed out before beacon and nonce were known.
+        beacon: the public randomness.
+        nonce: the client's randomness.
         counts: an artifact with exact counts of the same core, for kappa.
-        adapters: a registry that has to list the adapters of a run, or of a session's models, each
-            checked against its folder.
-        account: the account that the ledger drew on: it has to have the same reservations.
-        key: 32 bytes, of a session's digests: those of shown values are derived again.
-        parent, parent_artifact: for a delegated session, the ledger of its parent and its artifact:
-            each call is looked for there (S501 to S503); with `key`, which is that of both.
-        nodes: called with kappa and the tightened key of each pushed node: diagnostics, on which no
-            verdict rests.
-        tell: for a session without `parent`: called with each record that passes, and the session
-            after it.
-        more: of a session, the files that continue the ledger, in their order.  None: those beside
-            it, LEDGER.1, LEDGER.2 and so on.
-        others: of a session whose policy changed, the other artifacts that files of the ledger
-            name, in any order.  `pin` is then the digest of the artifact of the last file.
-        parent_others: the same of the parent's session.
+        key: 32 bytes, the key of a session's digests.  With it, digests of shown values are derived
+            again.
+        adapters: a registry that must list the adapters of a run, or of a session's models.  Each
+            is checked against its folder.
+        account: the account that the ledger drew on; it must have the same reservations.
+        parent, parent_artifact: for a delegated session, the ledger and the artifact of its parent.
+            Each call must be in the parent's ledger (S501 to S503).  They need `key`, which both
+            sessions share.
+        nodes: called with kappa and the tightened key of each pushed node.  These are diagnostics,
+            on which no verdict depends.
+        tell: for a session without `parent`, called with each valid record and the session after
+            it.
+        more: for a session, the files that continue the ledger, in order.  None reads LEDGER.1,
+            LEDGER.2 and so on next to it.
+        others: for a session whose policy changed, the other artifacts that the ledger names, in
+            any order.  `pin` is then the digest of the last file's artifact.
+
+    Returns:
+        the verdict, the claim and the findings.
 
     Raises:
         OSError: a file cannot be read.
-        Rejected: A101 to A107, of the registry and its adapters; K101 to K104, of the account.
-        SettingsError: an argument is for runs, and this is a session; or the other way round.
+        Rejected: A101 to A107, the registry or an adapter is refused; K101 to K104, the account is
+            refused.
+        SettingsError: an argument is for runs and the ledger is of a session, or the reverse.
     """
     from tcc_certs.replay import validate as replay
     from tcc_certs.session import validate as go_through
@@ -472,7 +483,7 @@ def validate(
 def _continuing(
     ledger: str | Path | bytes, more: Sequence[str | Path | bytes] | None
 ) -> Sequence[bytes | Iterable[bytes]]:
-    """The files that continue a ledger: those that are given, or those beside it."""
+    """Return the files that continue a ledger: `more`, or LEDGER.1, LEDGER.2 and so on."""
     from tcc_certs.session.files import files_of
     from tcc_certs.verbs.validate import LedgerInput
 
@@ -487,7 +498,7 @@ def _held(
     adapters: str | Path | None,
     account: Account | None,
 ) -> Found:
-    """The validation, held to a registry and to an account as well."""
+    """Compare a validated ledger with the account and the registry that are given."""
     if account is not None:
         found = held_to_account(found, files, account)
     if adapters is None:

@@ -1,6 +1,6 @@
 """Documents about a grammar or its artifact: compile, inspect, count, lint, fmt, graph and others.
 
-Graphs are written by networkx (:mod:`tcc.pictures.graph`); their declarations give schemas alone.
+networkx writes the graphs (:mod:`tcc.pictures.graph`); their declarations here only give schemas.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class DeclaredToolJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class _DescribedOutput(outputs.Output, frozen=True, kw_only=True):
-    """What an artifact contains; each command has its own order of the optional members."""
+    """The contents of an artifact; each command has its own order of the optional members."""
 
     grammar: str
     version: str
@@ -56,7 +56,7 @@ class _DescribedOutput(outputs.Output, frozen=True, kw_only=True):
 
 
 class InspectOutput(_DescribedOutput, frozen=True, kw_only=True):
-    """An artifact: its identity, its counts, and what it declares."""
+    """An artifact: its identity, its counts and its declarations."""
 
     document: ClassVar[str] = "inspect"
     diagnostics: list[outputs.DiagnosticJson] | UnsetType = UNSET
@@ -103,10 +103,10 @@ class SurvivorJson(outputs.DocumentPart, frozen=True, kw_only=True):
     """A mutant that the tests of its grammar do not notice.
 
     Attributes:
-        mutant: the changed statement; null: it was dropped.
-        file: where the session belongs: it notices the mutant.
-        session, given: the policy and the mutant decide its last call differently.
-        ends: true: they decide the end of the session differently.
+        mutant: the changed statement; null if the statement was removed.
+        file: the file to add the session to; a test with it notices the mutant.
+        session, given: a session whose last call the policy and the mutant decide differently.
+        ends: true if they decide the end of the session differently instead.
     """
 
     grammar: str
@@ -120,7 +120,7 @@ class SurvivorJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class OpenMutantJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """A mutant of which it is unknown whether a session could notice it."""
+    """A mutant that some session may notice; whether one does is unknown."""
 
     grammar: str
     statement: str
@@ -289,7 +289,7 @@ class ImportOutput(outputs.Output, frozen=True, kw_only=True):
 
 
 class GraphHeadJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """The attributes of a graph: those of its artifact."""
+    """The attributes of a graph, which describe its artifact."""
 
     name: str
     version: str

@@ -10,7 +10,7 @@ from tcc import outputs
 
 
 class WhyOutput(outputs.Output, frozen=True, kw_only=True):
-    """Whether a sequence is a plan, and if not, why."""
+    """The answer to the question whether calls are a plan, with the reasons if they are not."""
 
     document: ClassVar[str] = "why"
     allowed: bool
@@ -44,7 +44,7 @@ class SessionCallJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class WhySessionsOutput(outputs.Output, frozen=True, kw_only=True):
-    """Whether some session has such a call, or can finish; and if none, why."""
+    """The answer to a question about all sessions, with the reasons if no session is possible."""
 
     document: ClassVar[str] = "why"
     verdict: Annotated[str, outputs.one_of("reachable", "unreachable", "undecided")]
@@ -73,7 +73,7 @@ class ProveOutput(outputs.Output, frozen=True, kw_only=True):
 
 
 class WitnessesJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """Plans that one side alone has."""
+    """Plans that only one side has."""
 
     shortest: list[str] | None
     cheapest: list[str] | None
@@ -87,7 +87,7 @@ class BothWitnessesJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class BothReasonsJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """The statements to which added and removed plans are due."""
+    """The statements that caused added and removed plans."""
 
     added: list[outputs.StatementJson]
     removed: list[outputs.StatementJson]
@@ -153,11 +153,11 @@ class OpenQuestionJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class SessionChangesJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """The comparison of sessions, with one that was added and one that was removed.
+    """The comparison of sessions, with an added and a removed session as examples.
 
-    `added` is allowed by the gate of NEW and refused by that of OLD.  `added_given` has the
-    attributes that it starts with, `added_because` the statement that refuses it, and `added_ends`
-    says whether OLD refuses only its end.  `removed` and the others, likewise.
+    The gate of NEW allows `added`, and the gate of OLD refuses it. `added_given` has the attributes
+    of that session, and `added_because` the statement that refuses it. `added_ends` says whether
+    OLD refuses only its end. `removed` and its members are the reverse.
     """
 
     verdict: Annotated[str, outputs.one_of("equal", "wider", "narrower", "incomparable")] | None
@@ -250,10 +250,10 @@ class MineOutput(outputs.Output, frozen=True, kw_only=True):
 
 
 class ReplayOutput(outputs.Output, frozen=True, kw_only=True):
-    """What an artifact would have refused in recorded sessions.
+    """The calls that an artifact would have refused in recorded sessions.
 
-    `refused_sessions` is the number of sessions with a refused call.  `counted_per_session` has the
-    limits across sessions: the replay counts each session alone.
+    `refused_sessions` is the number of sessions with a refused call. `counted_per_session` lists
+    the limits across sessions, because the replay counts each session separately.
     """
 
     document: ClassVar[str] = "replay"

@@ -45,7 +45,7 @@ class EstimateJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class RunOutput(outputs.Output, frozen=True, kw_only=True):
-    """The result of a run, and what it claims."""
+    """The result of a run, and its claim."""
 
     document: ClassVar[str] = "run"
     mode: Annotated[str, outputs.one_of("exact", "surrogate", "fallback")]
@@ -122,7 +122,7 @@ class SearchClaimJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class BudgetJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """What an execution spent, and what is left."""
+    """The amounts that an execution spent, and the remaining amounts."""
 
     price_spent: outputs.Decimal
     latency_ms: outputs.Decimal
@@ -204,7 +204,7 @@ class DemoOutput(outputs.Output, frozen=True, kw_only=True):
 
 
 class PaperClaimJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """A claim of the paper beside what was measured."""
+    """A claim of the paper, and the measured result."""
 
     claim: str
     found: str

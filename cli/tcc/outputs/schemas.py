@@ -1,9 +1,9 @@
-"""Declarations of every ``--json`` document, each once: its JSON and its schema follow from it.
+"""The table of all ``--json`` documents, and their JSON Schemas.
 
-A command makes a declared :class:`~tcc.outputs.Output` and hands it to
-:func:`tcc.screen.print_output`; :func:`schema_of` gives a document's JSON Schema (draft 2020-12).
-A document's name is that of its command; ``error`` is what any command prints that cannot do its
-work.  ``python -m tcc.outputs.schemas docs/schemas`` writes the published copies.
+A command creates a declared :class:`~tcc.outputs.Output` and passes it to
+:func:`tcc.screen.print_output`.  :func:`schema_of` returns a document's JSON Schema (draft
+2020-12).  A document has the name of its command; ``error`` is the document of any command that
+fails.  ``python -m tcc.outputs.schemas docs/schemas`` writes the published copies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tcc import outputs
 from tcc.outputs import grammars, questions, runs, verdicts
 from tcc.screen import FORMAT_VERSION
 
-# The forms of each document, in the order in which they are published.
+# The forms of each document, in the published order.
 DOCUMENTS: Final[Mapping[str, Sequence[type[outputs.Output]]]] = {
     "compile": (grammars.CompileOutput, outputs.RefusedOutput),
     "inspect": (grammars.InspectOutput, outputs.RefusedOutput),
@@ -81,10 +81,10 @@ DOCUMENTS: Final[Mapping[str, Sequence[type[outputs.Output]]]] = {
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """The JSON Schema of the document ``tcc.<name>``, complete.
+    """Return the complete JSON Schema of the document ``tcc.<name>``.
 
     Raises:
-        KeyError: there is no such document.
+        KeyError: no document has this name.
     """
     using = _Schemas()
     forms = [using.form(name, form) for form in DOCUMENTS[name]]
@@ -98,17 +98,17 @@ def schema_of(name: str) -> dict[str, Any]:
 
 
 class _Schemas:
-    """Schemas of msgspec, made plain: objects in place, but for those that schemas share.
+    """Simplifies schemas of msgspec: objects are inlined, except for shared ones.
 
     Attributes:
-        shared: the shared objects that were used, by their names.
+        shared: the shared objects that were used, by name.
     """
 
     def __init__(self) -> None:
         self.shared: dict[str, Any] = {}
 
     def form(self, name: str, form: type[outputs.Output]) -> dict[str, Any]:
-        """One form of a document, with the two members that every document begins with."""
+        """Return a form of a document, beginning with ``format`` and ``format_version``."""
         shape = self._of(form)
         head = {"format": {"const": f"tcc.{name}"}, "format_version": {"const": FORMAT_VERSION}}
         return {
@@ -118,7 +118,7 @@ class _Schemas:
         }
 
     def _of(self, kind: Any) -> Any:
-        """The schema of a type: of a shared object a reference."""
+        """Return the schema of a type, or a reference if the type is shared."""
         (schema,), parts = msgspec.json.schema_components([kind])
         if not (isinstance(kind, type) and issubclass(kind, outputs.DocumentPart)):
             return self._plain(schema)
@@ -164,7 +164,7 @@ _PARTS: Final = {kind.__name__: kind for kind in _parts(outputs.DocumentPart)}
 
 
 def text_of(name: str) -> str:
-    """The published text of a schema."""
+    """Return the published text of a schema."""
     return json.dumps(schema_of(name), indent=1) + "\n"
 
 

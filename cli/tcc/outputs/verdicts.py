@@ -1,7 +1,7 @@
 """Documents that judge or identify: check, validate, session, sign, verify, pin, account, error.
 
-The documents of a checked artifact and a validated ledger are made by `tcc_certs.verbs`, which runs
-without msgspec; their declarations give schemas alone.
+`tcc_certs.verbs`, which runs without msgspec, creates the documents of checked artifacts and
+validated ledgers.  Their declarations here only give schemas.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class CheckOutput(outputs.Output, frozen=True, kw_only=True):
 
 
 class CheckedArtifactJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """The verdict on one of several artifacts.
+    """The verdict on an artifact, if several are checked.
 
-    HOLDS: this one passes, and the command fails because of another. INVALID without findings: the
-    certificates hold, and the artifact or its source is not what is pinned.
+    HOLDS: this artifact passes, but the command fails because of another one. INVALID without
+    findings: the certificates hold, but the artifact or its source differs from its pin.
     """
 
     artifact: str
@@ -90,7 +90,7 @@ class RunValidationOutput(outputs.Output, frozen=True, kw_only=True):
     checked: dict[str, outputs.Whole]
     ledger_head: outputs.Hex32
     summary: str
-    # Empty for a ledger that was not read as far as its claim.
+    # Empty if the ledger was not read as far as its claim.
     claim_type: Annotated[Any, outputs.like(outputs.ClaimType, NotRead)]
     kappa: KappaJson
     after: list[str] | UnsetType = UNSET
@@ -110,7 +110,7 @@ class SessionValidationOutput(outputs.Output, frozen=True, kw_only=True):
     claim_type: SessionClaim
     asserted: list[str]
     statements: list[outputs.ListedStatementJson]
-    # Of each file; findings number the lines of all files.
+    # The number of lines of each file; findings count lines through all files.
     lines: list[outputs.Whole]
 
 
@@ -167,7 +167,7 @@ class AmountsJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class CappedAmountsJson(outputs.DocumentPart, frozen=True, kw_only=True):
-    """Amounts of an account, of what is capped alone."""
+    """Amounts of an account that have a cap."""
 
     price: outputs.Decimal | UnsetType = UNSET
     latency_ms: outputs.Decimal | UnsetType = UNSET
@@ -175,7 +175,7 @@ class CappedAmountsJson(outputs.DocumentPart, frozen=True, kw_only=True):
 
 
 class AccountOutput(outputs.Output, frozen=True, kw_only=True):
-    """An account: caps, what was spent, and what is reserved."""
+    """An account: its caps, the spent amounts and the reserved amounts."""
 
     document: ClassVar[str] = "account"
     id: outputs.Hex32
@@ -239,7 +239,7 @@ class SessionEventJson(outputs.DocumentPart, frozen=True, kw_only=True):
     why: str | UnsetType = UNSET
     tool: str | UnsetType = UNSET
     made: bool | UnsetType = UNSET
-    # Of a refusal: null if no statement refused, and if its author gave no reason.
+    # For a refusal: null if no statement refused, or if its author gave no reason.
     statement: outputs.Whole | UnsetType | None = UNSET
     because: str | UnsetType | None = UNSET
     before: list[int]
@@ -338,7 +338,7 @@ class SubjectJson(outputs.DocumentPart, frozen=True, kw_only=True):
     digest: SubjectDigestJson
 
 
-# What a key's owner signed is theirs: of the predicate no more is promised than its kind.
+# The signer decides what the predicate contains, so the schema promises only its kind.
 _PREDICATE = {
     "type": "object",
     "properties": {"kind": {"enum": ["artifact", "ledger", "session"]}},
@@ -409,7 +409,7 @@ class CodeListOutput(outputs.Output, frozen=True, kw_only=True):
 
 
 class ErrorOutput(outputs.Output, frozen=True, kw_only=True):
-    """What a command prints that cannot do its work."""
+    """The document of a command that fails."""
 
     document: ClassVar[str] = "error"
     error: str
