@@ -20,9 +20,14 @@ given g: text
 given l from look.w
 tool look(k: text, n: integer 0 .. 2) gives (v: yes | no, m: integer 0 .. 2, w: text) {
   errors mean failed
+  price 1
 }
-tool ok(k: text) gives (v: yes | no)
-tool act(k: text, n: integer 0 .. 2, z?: text, e: x | y) { errors mean failed }
+tool ok(k: text) gives (v: yes | no) { price 1 price 3 when v = yes }
+tool act(k: text, n: integer 0 .. 2, z?: text, e: x | y) {
+  errors mean failed
+  price 2
+  price 4 when e = y
+}
 tool pack(k: text, t: list min 1 max 3 of (s: text, p: integer 0 .. 2, q?: text))
   gives (r: list max 3 of (s: text, p: integer 0 .. 2, q: yes | no | *))
 tool over
@@ -81,12 +86,15 @@ class Drawer:
     def limit(self) -> str:
         """A limit."""
         rng = self.rng
+        if rng.random() < 0.15:
+            return f"limit price <= {rng.randint(2, 12)}"
         tool = rng.choice(("act", "act", "ok", "look"))
         where = rng.choice(("", "", "(n > 0)" if tool != "ok" else "", '(k = "a")'))
         within = rng.choice(("", "", " within 1 h"))
-        counted = f"count({tool}{where}{within})"
-        if tool == "act" and rng.random() < 0.4:
-            counted = f"sum({tool}{where}.n{within})"
+        of = "(act | look)" if tool == "look" and rng.random() < 0.3 else tool
+        counted = f"count({of}{where}{within})"
+        if rng.random() < (0.4 if tool == "act" else 0.5 if of != tool else 0):
+            counted = f"sum({of}{where}.n{within})"
         per = rng.choice(("", " per k", " per session.g"))
         chosen = self.match("k" if tool == "ok" else "kne"[: 3 if tool == "act" else 2])
         most = rng.choice(("0", "1", "2", "3", "n" if tool != "ok" else "1", chosen))
@@ -121,7 +129,9 @@ class Drawer:
         if kind < 0.86 and fields and "k" in fields:
             return f"unused {rng.choice(('ok', 'look'))}(same k{rng.choice(('', ', v = yes'))})"
         if kind < 0.92 and "n" in fields:
-            return f"sum(act(same k).n) + n <= {rng.choice('123')}"
+            of = rng.choice(("act", "act", "act", "(act | look)"))
+            same = rng.choice(("", "(same k)", "(n > 0)")) if "k" in fields else ""
+            return f"sum({of}{same}.n) + n <= {rng.choice('123')}"
         if kind < 0.96:
             return rng.choice(
                 ("every look(m > 0)", "every ok(v = yes)", "every look(k = session.g)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -12,12 +13,12 @@ import tcc
 from tcc_certs.formats.artifact import Automaton
 from tcc_certs.policy import forms
 from tcc_certs.policy.forms import Rule
-from tcc_certs.policy.meaning import policy_of
+from tcc_certs.policy.meaning import Policy, policy_of
 from tcc_certs.proof import reasons, rules, scene
 from tcc_certs.proof.ends import open_reason
 from tcc_certs.proof.ground import MISSING, at_call, constant
 from tcc_certs.proof.plans import Avoided, Plan, Walk, most_counted, set_of
-from tcc_certs.proof.reasons import Fact, fact_between, facts_of, is_contradiction, total_before
+from tcc_certs.proof.reasons import Fact, fact_between, facts_of, is_contradiction, most_before
 from tcc_certs.proof.rules import Wrong, includes
 from tcc_certs.proof.scene import Scene
 from tcc_runtime.exact.planned import plan_of
@@ -28,7 +29,8 @@ grammar facts version "1"
 given g: text
 given l from look.w
 tool look(k: text) gives (v: yes | no, w: text, m: integer 0 .. 9) { errors mean failed }
-tool act(k: text, n: integer 0 .. 9, z?: text, x: number, y: number or null, to: list of text)
+tool act(k: text, n: integer 0 .. 9, z?: text, x: number, y: number or null, to: list of text,
+         rows: list of (s: text))
 tool over
 """
 STATEMENTS = {
@@ -107,7 +109,9 @@ def count(of: Any) -> Any:
 LESS = {
     ("all", "all"), ("sum", "sum"), ("across", "across"), ("hour", "hour"), ("hours", "hours"),
     ("key", "key"), ("some", "some"), ("both", "both"), ("given", "given"), ("all", "both"),
-    ("some", "all"), ("key", "all"), ("hour", "hours"), ("hour", "all"), ("hours", "all"),
+    ("some", "all"), ("key", "all"),
+    ("sum", "all"), ("sum", "both"), ("sum", "across"), ("hour", "hours"),
+    ("hour", "all"), ("hours", "all"),
     ("given", "all"), ("all", "across"),
     *[(one, other) for one in ("some", "key", "hour", "hours", "given")
       for other in ("both", "across")],
@@ -127,9 +131,10 @@ def test_a_limit_counts_at_most_what_another_one_counts() -> None:
 
 
 # A count or a sum, and the limits that count at least and at most as much.
+EACH = {"all", "both", "hour", "hours", "some", "key", "sum", "optional"}
 BOUNDED: tuple[tuple[Any, set[str], set[str]], ...] = (
-    (count(ACTS), {"all", "both", "across"}, {"all", "hour", "hours", "some", "key"}),
-    (count(BOTH), {"both"}, {"all", "both", "hour", "hours", "some", "key"}),
+    (count(ACTS), {"all", "both", "across"}, EACH - {"both"}),
+    (count(BOTH), {"both"}, EACH),
     (count(LOOKS), {"both"}, set()),
     (count(source(CALLS, view=LOOK)), set(), set()),
     (count(source(CALLS, BIG)), {"all", "both", "across", "some"}, {"some"}),
@@ -147,7 +152,7 @@ BOUNDED: tuple[tuple[Any, set[str], set[str]], ...] = (
     ),
     (count(source(CALLS, marks=(LOOKS,))), {"all", "both", "across"}, set()),
     (count(source(ITEMS)), set(), set()),
-    (("high", ("sum", rows(), ELEMENT)), {"sum"}, {"sum"}),
+    (("high", ("sum", rows(), ELEMENT)), {"sum", "all", "both", "across"}, {"sum"}),
     (("high", ("sum", rows(most=5), ELEMENT)), set(), set()),
     (("high", ("sum", rows("k"), ELEMENT)), set(), set()),
     (("high", ("sum", rows(), ("get", ELEMENT, "q"))), set(), set()),
@@ -168,31 +173,198 @@ def test_a_limit_counts_the_calls_of_a_source(at: int) -> None:
 def test_a_key_is_a_required_argument_of_each_counted_tool() -> None:
     at, rule = scene_of(), policy_of(artifact().core).rules[AT["key"]]
     get = forms.Get(of=forms.Element(0), name="k")
-    assert reasons._key_of(at, rule, get) == "k"
+    assert reasons._key_of(at, rule, get, ACT) == SAME_K
     for term in (
         forms.Now(),
+        forms.Attribute("l"),
         forms.Get(of=forms.Element(1), name="k"),
         forms.Get(of=forms.Element(0), name="z"),
+        forms.Get(of=forms.Element(0), name="rows"),
         forms.Get(of=forms.Element(0), name="other"),
     ):
-        assert reasons._key_of(at, rule, term) is None
+        assert reasons._key_of(at, rule, term, ACT) is None
 
 
-def test_the_total_of_depth_bounds_counts() -> None:
-    depth = policy_of(artifact().core).rules[AT["depth"]]
-    at = scene_of(depth)
-    assert total_before(at, counted("all"), AT["depth"]) == 39
-    assert total_before(at, count(LOOKS), AT["depth"]) == 39
-    for name in ("sum", "across", "require"):
-        assert total_before(at, counted(name), AT["depth"]) is None
-    assert total_before(at, ("high", ("sum", rows(), ELEMENT)), AT["depth"]) is None
-    for statement in (-1, 99, AT["price"], AT["require"]):
-        assert total_before(at, counted("all"), statement) is None
+# How many times more a call adds to one variable than to another.
+
+PRICED = """grammar priced version "1"
+given g: text
+tool act(k: text, n: integer 1 .. 9, m: 2 | 4, s: 1 | x, z?: integer 1 .. 9, y: number) {
+  price 2
+  price 6 when m = 4
+}
+tool look(k: text, n: integer 0 .. 5) gives (v: yes | no) { price 3 price 4 when v = yes }
+tool more(k?: text, n: integer -5 .. 5) { price 10 }
+tool over
+"""
+BOUNDS = {
+    "depth": "limit depth <= 40",
+    "price": "limit price <= 20",
+    "act": "limit count(act) <= 3 in session",
+    "act n": "limit sum(act.n) <= 30 in session",
+    "act m": "limit sum(act.m) <= 10 in session",
+    "look n": "limit sum(look.n) <= 10 in session",
+    "both n": "limit sum((act | look).n) <= 20 in session",
+    "key": "limit count(act | look) per k <= 4 across sessions",
+    "hour": "limit count(act within 1 h) <= 2 in session",
+    "big": "limit count(act(n > 2)) <= 2 in session",
+    "given": "limit count(act(k = session.g)) <= 2 in session",
+    "by n": "limit count(act) <= n in session",
+    "none": "limit count(more) <= -1 in session",
+    "require": "before act require look",
+}
+BOUND = {name: number for number, name in enumerate(BOUNDS)}
 
 
-@pytest.mark.parametrize("name", ["sum", "across", "require"])
+@cache
+def priced(bounds: str = "\n".join(BOUNDS.values())) -> Scene:
+    """The scene of an `act`, call 0, with earlier calls of each tool: 1 to 4, and the end."""
+    core = tcc.compile_text(f"{PRICED}{bounds}\n", purpose="gate").core
+    found = Scene(policy_of(core), None)
+    found.enter("act")
+    for tool in ("look", "more", "over"):
+        found.enter(tool, 0)
+    found.enter(None)
+    return found
+
+
+END = ("call", 4)
+
+
+def of(tools: str, *conditions: Any, view: Any = ACT, within: Any = None) -> Any:
+    return source(("calls", tuple(tools.split())), *conditions, view=view, within=within)
+
+
+def number(tools: str, *conditions: Any, view: Any = ACT, within: Any = None) -> Any:
+    return "high", ("count", of(tools, *conditions, view=view, within=within), False)
+
+
+def total(tools: str, name: str, *conditions: Any, view: Any = ACT) -> Any:
+    inner = of(tools, *conditions, view=view)
+    rows = "source", view, ("rows", inner, ("get", ELEMENT, name), None), (), None, ()
+    return "high", ("sum", rows, ELEMENT)
+
+
+def of_limit(name: str, view: Any = ACT) -> Any:
+    return "value", ("counted", BOUND[name], view)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "times"),
+    [
+        (of_limit("act n"), of_limit("act"), 9),
+        (of_limit("act"), of_limit("act n"), 1),
+        (of_limit("act"), of_limit("act m"), Fraction(1, 2)),
+        (of_limit("act n"), of_limit("act m"), Fraction(9, 2)),
+        (of_limit("look n"), of_limit("both n"), 1),
+        (number("look"), of_limit("look n"), None),  # a call may add 0
+        (total("act", "n"), of_limit("act"), 9),
+        (total("act", "n"), number("act"), 9),
+        (total("act", "s"), number("act"), None),  # no number
+        (total("act", "z"), number("act"), None),  # a call may lack it
+        (total("act", "y"), number("act"), None),  # it has no bounds
+        (total("act", "v"), number("act"), None),  # it is no argument
+        (number("act"), total("act", "n"), 1),
+        (of_limit("act n"), total("act look", "n"), 1),
+        (of_limit("act n"), total("act more", "n"), None),  # `more` may add less than 0
+        (number("act"), total("act more", "n"), None),
+        (total("more", "n"), number("more"), 5),
+    ],
+)
+def test_a_variable_is_at_most_a_multiple_of_another(one: Any, other: Any, times: Any) -> None:
+    found = fact_between(priced(), one, other)
+    assert (None if found is None else -found.terms[other]) == times
+
+
+AT_LOOK, AT_MORE = ("call", 1), ("call", 2)
+OF_LOOK = ("same", ("get", ELEMENT, "k"), ("get", AT_LOOK, "k"))
+OF_MORE = ("compare", "=", ("get", ELEMENT, "k"), (("get", AT_MORE, "k"),))
+OF_A = ("compare", "=", ("get", ELEMENT, "k"), (constant(("s", "a")),))
+IS_FOUR = ("compare", "=", ("get", ELEMENT, "m"), (constant(("n", 4)),))
+IS_YES = ("compare", "=", ("get", ELEMENT, "v"), (constant(("s", "yes")),))
+
+
+@pytest.mark.parametrize(
+    ("bound", "variable", "most"),
+    [
+        ("depth", number("act"), 39),
+        ("depth", number("act look"), 39),
+        ("depth", number("act", view=END), 40),
+        ("depth", of_limit("act"), 39),
+        ("depth", of_limit("act n"), 39 * 9),
+        ("depth", total("act", "z"), None),
+        ("depth", of_limit("key"), None),  # across sessions
+        ("price", number("act"), 9),  # the last `act` costs 2
+        ("price", number("act", view=END), 10),
+        ("price", number("act", view=AT_MORE), 5),
+        ("price", number("act", IS_FOUR), 3),
+        ("price", number("act look"), 9),
+        ("price", number("look", IS_YES), 6),  # an unknown answer
+        ("price", number("over", view=END), None),
+        ("price", of_limit("act n"), 81),
+        ("act", number("act", view=END), 3),
+        ("act", number("act", OF_A, view=END), 3),
+        ("act", number("act look", view=END), None),
+        ("act", total("act", "n", view=AT_MORE), 27),
+        ("act n", number("act", view=END), 30),
+        ("act n", total("act", "n", view=END), 30),
+        ("act m", number("act", view=END), 5),
+        ("look n", number("look", view=END), None),
+        ("look n", total("look", "n", view=END), 10),
+        ("key", number("act", view=AT_LOOK), None),
+        ("key", number("act", OF_LOOK, view=AT_LOOK), 4),
+        ("key", number("act", OF_A, view=END), 4),
+        ("key", number("act", OF_MORE, view=AT_MORE), None),  # this call may lack `k`
+        ("key", of_limit("act"), None),
+        ("hour", number("act", view=END), None),
+        ("hour", number("act", view=END, within=HOUR), 2),
+        ("hour", number("act", view=END, within=2 * HOUR), None),
+        ("big", number("act", BIG, view=END), 2),
+        ("big", number("act", view=END), None),
+        ("given", number("act", OF_G, view=END), None),
+        ("by n", number("act"), None),
+        ("none", number("more"), 0),
+        ("require", number("act"), None),
+    ],
+)
+def test_a_statement_bounds_the_counted_calls(bound: str, variable: Any, most: Any) -> None:
+    assert most_before(priced(), variable, BOUND[bound]) == most
+
+
+def test_only_statements_of_the_policy_bound_calls() -> None:
+    for statement in (-1, 99):
+        assert most_before(priced(), number("act"), statement) is None
+    asked = Scene(priced().policy, policy_of(priced().policy.core).rules[BOUND["depth"]])
+    asked.enter("act")
+    assert most_before(asked, number("act"), -1) is None
+
+
+def test_a_total_with_an_amount_below_0_bounds_no_calls() -> None:
+    cost = "limit cost <= 5"
+    for of_over, most in (("", 5), (" { cost 1 }", 4), (" { cost -1 }", None)):
+        text = f"{PRICED}{cost}\n".replace("price ", "cost ")
+        text = text.replace("tool over", f"tool over{of_over}") + "plan = any{0,3}\n"
+        core = tcc.compile_text(text, purpose="gate").core
+        at = Scene(policy_of(core), None)
+        at.enter("over")
+        assert most_before(at, number("look"), 0) == (most and most // 3)
+        assert most_before(at, number("over"), 0) == (4 if most == 4 else None)
+
+
+def test_a_call_that_no_plan_has_adds_nothing() -> None:
+    core = tcc.compile_text(f"{PRICED}limit price <= 20\n", purpose="gate").core
+    calls = [call for call in core.calls if call.text != "act(m=4,s=1)"]
+    at = Scene(Policy(replace(core, calls=tuple(calls))), None)
+    at.enter("act")
+    assert most_before(at, number("act"), 0) is None
+    assert most_before(at, number("look"), 0) == 6
+
+
+@pytest.mark.parametrize("name", ["across", "require"])
 def test_plans_bound_counts_of_a_session(name: str) -> None:
     assert most_counted(plan(), scene_of(), counted("all")) == 2
+    assert most_counted(plan(), scene_of(), counted("sum")) == 18
+    assert most_counted(plan(), scene_of(), ("high", ("sum", rows("x"), ELEMENT))) is None
     assert most_counted(plan(), scene_of(), counted(name)) is None
 
 
@@ -234,7 +406,8 @@ def test_a_sum_is_a_contradiction(facts: Any, holds: bool) -> None:
 @pytest.mark.parametrize(
     ("variable", "whole"),
     [(("value", N), True), (("high", ("count", LOOKS, False)), True), (("value", TIME), True),
-     (("value", X), False), (("high", M), False), (("value", ("counted", 6, ACT)), False)],
+     (("value", X), False), (("high", M), False), (("value", ("counted", AT["all"], ACT)), True),
+     (("value", ("counted", AT["sum"], ACT)), False)],
 )  # fmt: skip
 def test_only_whole_numbers_are_tightened(variable: Any, whole: bool) -> None:
     given = fact(3, True, variable)

@@ -16,9 +16,11 @@ from tcc_certs.policy.meaning import Policy, Row
 from tcc_certs.proof import rules
 from tcc_certs.proof.reasons import (
     evaluated,
+    fact_at_most,
     fact_between,
     facts_about,
     facts_of,
+    most_before,
     renamed,
     renaming,
 )
@@ -194,6 +196,11 @@ def between(meant: Meant, literals: object, truths: object, seen: Counter[str]) 
         if fact is not None and one != other:
             seen["between"] += 1
             assert meant.fact_holds(fact), (one, other)
+    for one, statement in product(variables, range(len(meant.policy.rules))):
+        most = most_before(scene, one, statement)  # type: ignore[arg-type]
+        if most is not None:
+            seen["most"] += 1
+            assert meant.fact_holds(fact_at_most(one, most)), (one, statement)  # type: ignore[arg-type]
 
 
 def equal(
@@ -231,8 +238,9 @@ def run(seeds: range) -> Counter[str]:
 
 
 def test_rules_hold_in_random_sessions() -> None:
-    seen = run(range(100))
-    names = {*rules.LEMMAS, "use", "at", "witness", "domain", "count", "fact", "between"}
+    seen = run(range(200, 320))
+    names = {*rules.LEMMAS, "use", "at", "witness", "domain", "count", "fact", "between",
+             "most"}  # fmt: skip
     assert names <= set(seen)
 
 

@@ -57,13 +57,13 @@ class KeptPolicy(Policy):
 
         Equal listed fields give the same object.
         """
-        key = call.tool, *[call.state(name) for name in self._amounts[call.tool].names]
+        key = call.tool, *[call.state(name) for name in self.amounts[call.tool].names]
         found = self._ends.get(key)
         if found is None:
             found = self._ends[key] = {
                 what: (
-                    amount_of(call, what, self._amounts, min),
-                    amount_of(call, what, self._amounts, max),
+                    amount_of(call, what, self.amounts, min),
+                    amount_of(call, what, self.amounts, max),
                 )
                 for what in {self.rules[number].what for number in self.totals}
             }

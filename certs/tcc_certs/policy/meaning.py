@@ -876,7 +876,7 @@ class Policy:
             elif rule.tools is not None:
                 self._of_many.setdefault(id(rule.tools), (rule.tools, []))[1].append(number)
         self._totals = [at for at, rule in enumerate(self.rules) if rule.kind == "total"]
-        self._amounts = _amounts(core) if self._totals else {}
+        self.amounts = _amounts(core) if self._totals else {}
 
     def _statements_of(self, tool: str) -> Sequence[int]:
         """Return the numbers of the statements that restrict or count calls of a tool, in order."""
@@ -992,12 +992,12 @@ class Policy:
         what = self.rules[number].what
         earlier: Any = sum(
             [
-                amount_of(other, what, self._amounts, max)
+                amount_of(other, what, self.amounts, max)
                 for other in history.calls
                 if other.outcome not in (FAILED, ANSWERED)
             ]
         )
-        return earlier + amount_of(call, what, self._amounts, min)
+        return earlier + amount_of(call, what, self.amounts, min)
 
     def bound(self, number: int, history: History, call: Call, now_ms: int) -> Any | None:
         """Return the least value that a limit's bound may have for a call; None: no lower end."""

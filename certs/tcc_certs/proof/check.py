@@ -34,9 +34,9 @@ from tcc_certs.proof.reasons import (
     facts_about,
     facts_of,
     is_contradiction,
+    most_before,
     renamed,
     renaming,
-    total_before,
     value_of,
 )
 from tcc_certs.proof.rules import Wrong, made
@@ -378,7 +378,7 @@ class Argument:
         if name == "total":
             one, statement = self._variable(given[0]), _number(given[1])
             self.used.add(statement)
-            return fact_at_most(one, total_before(self.scene, one, statement))
+            return fact_at_most(one, most_before(self.scene, one, statement))
         raise Wrong
 
     def _variable(self, named: Any) -> Variable:

@@ -24,7 +24,7 @@ from tcc_certs.policy.core import Core, Tool
 from tcc_certs.policy.meaning import NANO, Truth
 from tcc_certs.policy.plans import Call
 from tcc_certs.proof.ground import VIEW, Ground, ground, parts, rewritten
-from tcc_certs.proof.reasons import evaluated, truth_at
+from tcc_certs.proof.reasons import added_by, counted_of, evaluated, truth_at
 from tcc_certs.proof.rules import Wrong, operands
 from tcc_certs.proof.scene import Scene
 from tcc_certs.values.fields import Field
@@ -605,23 +605,17 @@ def _of_source(
 # Numbers.
 
 
-def most_counted(plan: Plan, scene: Scene, variable: Ground) -> int | None:
-    """Return the greatest value of a count on a path; None: unbounded, or another variable."""
-    match variable:
-        case ("value", ("counted", statement, (_, view))):
-            rule = scene.rules[statement]
-            if rule.kind != "limit" or rule.field is not None or rule.across:
-                return None
-            tools = sorted(rule.tools or ())
-            levels: Mapping[int, Any] = {0: ("bound", 0), VIEW: ("call", view)}
-            conditions = tuple([ground(one, levels) for one in rule.where])
-        case ("high", ("count", ("source", (_, view), ("calls", tools), conditions, _, _), _)):
-            pass
-        case _:
-            return None
-    labels = _Known(plan, scene, {}).maybe(tools, conditions)
-    found = plan.heaviest([(1, labels)])
-    tool = scene.actors[view].tool
+def most_counted(plan: Plan, scene: Scene, variable: Ground) -> Any | None:
+    """Return the greatest value of a count or a sum on a path; None: it is unbounded."""
+    counted = counted_of(scene, variable)
+    if counted is None or counted.across:
+        return None
+    most = added_by(scene, counted.tools, counted.field)
+    if most is None:
+        return None
+    labels = _Known(plan, scene, {}).maybe(sorted(counted.tools), tuple(counted.where))
+    found = plan.heaviest([(most[1], labels)])
+    tool = scene.actors[counted.view[1]].tool
     if tool is None:
         states = [state for state in plan.reached() if plan.accepts(state)]
     else:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
+from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 from tcc_certs.policy import forms, meaning
@@ -20,10 +21,10 @@ from tcc_certs.policy.kinds import walk
 from tcc_certs.policy.meaning import Truth
 from tcc_certs.proof.ground import VIEW, Ground, ground, rewritten
 from tcc_certs.proof.rules import Wrong, includes
-from tcc_certs.proof.scene import Formula, Scene, order
+from tcc_certs.proof.scene import Formula, Scene, calls_in, is_plain, order
 from tcc_certs.values.declared import NumberType
 from tcc_certs.values.fields import Field
-from tcc_certs.values.places import UNKNOWN, State, exact_number
+from tcc_certs.values.places import UNKNOWN, State, exact_number, listed_states
 
 Variable: TypeAlias = Ground  # ("high", term), ("low", term) or ("value", term)
 Truths: TypeAlias = "Mapping[int, bool]"
@@ -193,22 +194,21 @@ def _may_be_missing(scene: Scene, source: Ground) -> bool:
 
 
 def fact_between(scene: Scene, one: Variable, other: Variable) -> Fact | None:
-    """That a variable is at most another in every session; None: it may be larger."""
-    holds = False
+    """That a variable is at most a multiple of another in every session; None: it may be larger."""
+    most: Any = None
     match one, other:
         case ("value", ("time", (_, first))), ("value", ("time", (_, second))):
-            holds = second in scene.actors[first].above
-        case (end, ("count", inner, False)), (other_end, ("count", outer, False)):
-            holds = end == other_end and includes(inner, outer)
-        case ("value", ("counted", first, call)), ("value", ("counted", second, other_call)):
-            holds = call == other_call and _counts_less(scene, first, second)
-        case ("high", (("count" | "sum"), *_) as term), ("value", ("counted", limit, call)):
-            holds = _is_counted(scene, term, limit, call)
-        case ("value", ("counted", limit, call)), ("high", (("count" | "sum"), *_) as term):
-            holds = _has_counted(scene, term, limit, call)
-    if not holds:
+            most = int(second in scene.actors[first].above)
+        case ("low", ("count", inner, False)), ("low", ("count", outer, False)):
+            most = int(includes(inner, outer))
+        case _:
+            less, more = counted_of(scene, one), counted_of(scene, other)
+            if less is not None and more is not None and _is_part(less, more):
+                most = _quotient(scene, less, more)
+    if not most:
         return None
-    return _at_most(({one: Fraction(1)}, Fraction(0)), ({other: Fraction(1)}, Fraction(0)), False)
+    factor = Fraction(most)
+    return _at_most(({one: Fraction(1)}, Fraction(0)), ({other: factor}, Fraction(0)), False)
 
 
 def fact_at_most(variable: Variable, most: Any) -> Fact:
@@ -222,145 +222,211 @@ def fact_at_most(variable: Variable, most: Any) -> Fact:
     return Fact({variable: Fraction(1)}, Fraction(most), False)
 
 
-def total_before(scene: Scene, variable: Variable, statement: int) -> Any | None:
-    """Return the bound of `limit depth` for a count; None if the statement is another one.
+class Counted(NamedTuple):
+    """The calls before a view that a count or a sum adds up.
 
-    `limit depth` counts every call that may have had an effect, so no count exceeds it.
+    Attributes:
+        view: the call, or the end, before which they are.
+        where: conditions of all of them, about a bound element.
+        keys: of a limit, equalities of its keys with those of the view; None: it has a key that
+            a call may lack, or that may change.
+        field: the argument that is added; None: each call adds 1.
+        is_limit: whether a limit counts them.  It looks at a call when it decides that call.
+        across: whether calls of other sessions count, too.
+        has_time: whether conditions of a limit ask for the time or for an attribute.
     """
+
+    view: Ground
+    tools: frozenset[str]
+    where: frozenset[Ground]
+    keys: frozenset[Ground] | None = frozenset()
+    within: int | None = None
+    marks: frozenset[Ground] = frozenset()
+    field: str | None = None
+    is_limit: bool = False
+    across: bool = False
+    has_time: bool = False
+
+
+def counted_of(scene: Scene, variable: Variable) -> Counted | None:
+    """What a variable counts; None: it is no count and no sum over calls."""
     match variable:
-        case ("value", ("counted", limit, (_, view))):
-            counted = scene.rules[limit]
-            if counted.kind != "limit" or counted.field is not None or counted.across:
-                return None
-        case ("high", ("count", ("source", (_, view), ("calls", _), *_), _)):
-            pass
-        case _:
-            return None
-    rule = scene.rules.get(statement)
-    if statement < 0 or rule is None or rule.what != "depth":
-        return None
-    return exact_number(rule.total) - (scene.actors[view].tool is not None)
+        case ("value", ("counted", limit, call)):
+            return _of_limit(scene, scene.rules[limit], call)
+        case ("high", ("count", ("source", view, ("calls", tools), where, within, marks), False)):
+            return Counted(view, frozenset(tools), frozenset(where), frozenset(), within,
+                           frozenset(marks))  # fmt: skip
+        case (
+            "high",
+            ("sum", ("source", view, ("rows", of, get, None), (), None, ()), ("bound", 0)),
+        ) if get[:2] == ("get", ("bound", 0)) and of[1] == view:
+            found = counted_of(scene, ("high", ("count", of, False)))
+            return None if found is None else found._replace(field=get[2])
+    return None
 
 
-def _counts_less(scene: Scene, one: int, other: int) -> bool:
-    """Whether a limit counts at most what another one counts."""
-    inner, outer = scene.rules[one], scene.rules[other]
-    if inner.kind != "limit" or outer.kind != "limit" or inner.field != outer.field:
-        return False
-    if outer.within is not None and (inner.within is None or inner.within > outer.within):
-        return False
-    if inner.across and not outer.across:
-        return False
-    return (
-        set(inner.tools or ()) <= set(outer.tools or ())
-        and set(outer.where) <= set(inner.where)
-        and set(outer.per) <= set(inner.per)
-        and all(_is_kept(scene, rule) for rule in (inner, outer))
-    )
-
-
-def _is_kept(scene: Scene, rule: Any) -> bool:
-    """Whether the keys of a limit are required arguments or attributes that never change."""
-    return all(_key_of(scene, rule, term) is not None for term in rule.per)
-
-
-def _key_of(scene: Scene, rule: Any, term: Any) -> str | None:
-    """The required argument of all counted tools that a `per` term is; "": an attribute."""
-    if isinstance(term, forms.Attribute):
-        declared = scene.declared(("attr", term.name))
-        return None if declared is None else ""
-    if not isinstance(term, forms.Get) or term.of != forms.Element(0):
-        return None
-    for tool in rule.tools or ():
-        declared = next(
-            (one for one in scene.policy.core.tool_of[tool].arguments if one.name == term.name),
-            None,
-        )
-        if declared is None or declared.optional:
-            return None
-    return term.name
-
-
-def _parts_of_limit(
-    scene: Scene, limit: int, call: Ground
-) -> tuple[set[Ground], set[Ground]] | None:
-    """The filter of a limit, and the equalities of its keys, over a bound element."""
-    rule = scene.rules[limit]
+def _of_limit(scene: Scene, rule: Any, view: Ground) -> Counted | None:
+    """What a limit counts for a call; None: another statement."""
     if rule.kind != "limit":
         return None
-    where = {ground(one, {0: ("bound", 0), VIEW: call}) for one in rule.where}
-    keys: set[Ground] = set()
-    for term in rule.per:
-        name = _key_of(scene, rule, term)
-        if name is None:
-            return None
-        if name:
-            keys.add(("same", ("get", ("bound", 0), name), ("get", call, name)))
-    return where, keys
-
-
-def _source_parts(term: Ground, call: Ground, field: str | None) -> Ground | None:
-    """The source that a count or the sum of a field has, if it looks before `call`."""
-    source: Ground = term[1]
-    if source[1] != call:
-        return None
-    if term[0] == "count":
-        return source if field is None and not term[2] and source[2][0] == "calls" else None
-    if source[2][0] != "rows":
-        return None
-    _, inner, get, most = source[2]
-    if most is not None or get != ("get", ("bound", 0), field) or term[2] != ("bound", 0):
-        return None
-    plain = not source[3] and source[4] is None and not source[5]
-    return inner if plain and inner[2][0] == "calls" and inner[1] == call else None
-
-
-def _normal(conditions: Iterable[Ground]) -> set[Ground]:
-    """Conditions of a source, with an equality with an argument as a `same`."""
-    found: set[Ground] = set()
-    for one in conditions:
-        match one:
-            case ("compare", "=", left, (right,)):
-                one = "same", left, right
-        if one[0] == "same" and one[1][0:2] != ("get", ("bound", 0)):
-            one = "same", one[2], one[1]
-        found.add(one)
-    return found
-
-
-def _is_counted(scene: Scene, term: Ground, limit: int, call: Ground) -> bool:
-    """Whether a limit counts every call that may be in a source of a count or a sum."""
-    rule, found = scene.rules[limit], _parts_of_limit(scene, limit, call)
-    source = _source_parts(term, call, rule.field)
-    if found is None or source is None or not _is_timeless(rule):
-        return False
-    where, keys = found
-    _, _, (_, tools), conditions, within, _ = source
-    if rule.within is not None and (within is None or within > rule.within):
-        return False
-    return set(tools) <= set(rule.tools or ()) and where | keys <= set(conditions) | _normal(
-        conditions
+    keys = [_key_of(scene, rule, term, view) for term in rule.per]
+    return Counted(
+        view=view,
+        tools=frozenset(rule.tools),
+        where=frozenset([ground(one, {0: ("bound", 0), VIEW: view}) for one in rule.where]),
+        keys=None if None in keys else frozenset([one for one in keys if one is not None]),
+        within=rule.within,
+        field=rule.field,
+        is_limit=True,
+        across=rule.across,
+        has_time=any(isinstance(form, forms.Now | forms.Attribute) for form in walk(rule.where)),
     )
 
 
-def _has_counted(scene: Scene, term: Ground, limit: int, call: Ground) -> bool:
-    """Whether every call that a limit counts may be in a source of a count or a sum."""
-    rule, found = scene.rules[limit], _parts_of_limit(scene, limit, call)
-    source = _source_parts(term, call, rule.field)
-    if found is None or source is None or not _is_timeless(rule) or rule.across:
-        return False
-    where, keys = found
-    _, _, (_, tools), conditions, within, marks = source
-    if marks or (within is not None and (rule.within is None or rule.within > within)):
-        return False
-    if any(one not in where and not _normal([one]) <= keys for one in conditions):
-        return False
-    return set(rule.tools or ()) <= set(tools)
+def _key_of(scene: Scene, rule: Any, term: Any, view: Ground) -> Ground | None:
+    """The equality of a key with that of the view; None: a call may lack it, or it may change."""
+    match term:
+        case forms.Attribute(name) if scene.declared(("attr", name)) is not None:
+            return "same", ("attr", name), ("attr", name)
+        case forms.Get(forms.Element(0), name):
+            found = [_argument(scene, tool, name) for tool in rule.tools]
+            if all(one is not None and not one.optional and is_plain(one) for one in found):
+                return "same", ("get", ("bound", 0), name), ("get", view, name)
+    return None
 
 
-def _is_timeless(rule: Any) -> bool:
-    """Whether the filter of a limit asks neither for the time nor for what a session learns."""
-    return not any(isinstance(form, forms.Now | forms.Attribute) for form in walk(rule.where))
+def _argument(scene: Scene, tool: str, name: str) -> Field | None:
+    """The argument of a tool with this name."""
+    arguments = scene.policy.core.tool_of[tool].arguments
+    return next((one for one in arguments if one.name == name), None)
+
+
+def _normal(condition: Ground) -> Ground:
+    """A condition of a source; an equality of a field is a `same` whose first operand it is."""
+    match condition:
+        case ("compare", "=", left, (right,)):
+            condition = "same", left, right
+    if condition[0] == "same" and condition[1][0:2] != ("get", ("bound", 0)):
+        condition = "same", condition[2], condition[1]
+    return condition
+
+
+def _is_part(one: Counted, other: Counted) -> bool:
+    """Whether every call that `one` adds up is one that `other` adds up."""
+    if one.view != other.view or one.across > other.across or other.keys is None:
+        return False
+    if one.is_limit is not other.is_limit and (one.has_time or other.has_time):
+        return False
+    if other.within is not None and (one.within is None or one.within > other.within):
+        return False
+    keys = one.keys or frozenset()
+    equal = keys.union(map(_normal, one.where))
+    return (
+        one.tools <= other.tools
+        and other.marks <= one.marks
+        and all(part in one.where or _normal(part) in keys for part in other.where)
+        and all(key in equal or (key[1] == key[2] and not one.across) for key in other.keys)
+    )
+
+
+def _quotient(scene: Scene, one: Counted, other: Counted) -> Any | None:
+    """How many times more a call adds to `one` than to `other` at most; None: there is no bound."""
+    all_added = added_by(scene, other.tools, other.field)
+    if all_added is None or all_added[0] < 0:
+        return None
+    if one.field == other.field:
+        return 1
+    least, most = [added_by(scene, one.tools, of.field) for of in (other, one)]
+    if least is None or most is None or least[0] <= 0:
+        return None
+    return Fraction(most[1], least[0])
+
+
+def added_by(scene: Scene, tools: Iterable[str], field: str | None) -> tuple[Any, Any] | None:
+    """The least and the greatest amount that a call adds; None: it may be any number, or none."""
+    if field is None:
+        return 1, 1
+    ends: list[Any] = []
+    for tool in tools:
+        declared = _argument(scene, tool, field)
+        if declared is None or declared.optional:
+            return None
+        kind = declared.type
+        if isinstance(kind, NumberType) and kind.low is not None and kind.high is not None:
+            ends += exact_number(kind.low), exact_number(kind.high)
+        elif kind is None and all(state[0] == "n" for state in listed_states(declared)):
+            ends += [state[1] for state in listed_states(declared)]
+        else:
+            return None
+    return min(ends), max(ends)
+
+
+def most_before(scene: Scene, variable: Variable, statement: int) -> Any | None:
+    """The greatest number that a limit or a total of the policy leaves; None: it leaves any.
+
+    The policy let the last counted call through.  So the amounts of all of them are within the
+    bound, because no other call adds less than 0.
+    """
+    counted, rule = counted_of(scene, variable), scene.rules.get(statement)
+    if counted is None or counted.across or rule is None or statement < 0:
+        return None
+    if rule.kind == "total":
+        tool = scene.actors[counted.view[1]].tool
+        own = 0 if tool is None else _least(scene, rule.what, [tool], ())
+        room, least = exact_number(rule.total) - own, None
+        if _least(scene, rule.what, scene.policy.core.tool_of, ()) >= 0:
+            least = _least(scene, rule.what, counted.tools, counted.where)
+    elif isinstance(rule.most, forms.Constant) and _is_bounded(scene, counted, rule):
+        room = rule.most.state[1]
+        if rule.field == counted.field:
+            return max(0, room)
+        added = added_by(scene, counted.tools, rule.field)
+        least = None if added is None else added[0]
+    else:
+        return None
+    most = added_by(scene, counted.tools, counted.field)
+    if least is None or least <= 0 or most is None:
+        return None
+    return max(0, Fraction(room, least) // 1) * max(0, most[1])
+
+
+def _is_bounded(scene: Scene, counted: Counted, rule: Any) -> bool:
+    """Whether a limit counts each counted call together with the earlier ones."""
+    part = _of_limit(scene, rule, counted.view)
+    if part is None or part.keys is None:
+        return False
+    named = {key[1] for key in counted.keys or ()}
+    for condition in map(_normal, counted.where):
+        is_fixed = not counted.is_limit or not calls_in(condition)
+        if condition[0] == "same" and is_fixed and scene.is_exact(condition[2]):
+            named.add(condition[1])  # all counted calls have one value of this key
+    is_one_key = all(key[1] in named or key[1] == key[2] for key in part.keys)
+    return is_one_key and _is_part(counted, part._replace(keys=frozenset()))
+
+
+def _least(scene: Scene, what: str, tools: Iterable[str], where: Iterable[Ground]) -> Any:
+    """The least amount of a call of some tools under a total, if a filter may be true of it."""
+    if what == "depth":
+        return 1
+    plain = frozenset([one for one in where if not calls_in(one)])
+    key = what, frozenset(tools), plain
+    if key not in scene.amounts:
+        found = [_least_of(scene, what, tool, plain) for tool in key[1]]
+        scene.amounts[key] = min(found, default=0)
+    return scene.amounts[key]
+
+
+def _least_of(scene: Scene, what: str, name: str, where: Iterable[Ground]) -> Any:
+    tool, (names, rows) = scene.policy.core.tool_of[name], scene.policy.amounts[name]
+    arguments = {one.name for one in tool.arguments}
+    # A call that is none of the core adds nothing.
+    found = [] if len(rows) == prod([len(listed_states(one)) for one in tool.listed]) else [0]
+    for states, amounts in rows:
+        listed = zip(names, states, strict=True)
+        values = {("get", ("bound", 0), of): state for of, state in listed if of in arguments}
+        if all(truth_at(one, values, name) is not False for one in where):
+            found.append(amounts[what])
+    return min(found, default=0)
 
 
 def is_contradiction(scene: Scene, facts: Sequence[tuple[Fact, Fraction]]) -> bool:
@@ -396,6 +462,8 @@ def _is_whole(scene: Scene, variable: Variable) -> bool:
     term = variable[1]
     if term[0] in ("count", "time"):
         return True
+    if term[0] == "counted":
+        return scene.rules[term[1]].field is None
     declared = scene.declared(term)
     whole = declared is not None and isinstance(declared.type, NumberType) and declared.type.whole
     return whole and variable[0] == "value"

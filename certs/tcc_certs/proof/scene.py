@@ -122,6 +122,7 @@ class _Shared(NamedTuple):
     rules: dict[int, Rule]
     tools: list[str]
     fields: dict[str, dict[str, tuple[Field, bool]]]
+    amounts: dict[Any, Any]
 
 
 def _shared(policy: Policy) -> _Shared:
@@ -133,7 +134,7 @@ def _shared(policy: Policy) -> _Shared:
             for tool in policy.core.tools
         }
         tools = [tool.name for tool in policy.core.tools]
-        found = _Shared(dict(enumerate(policy.rules)), tools, fields)
+        found = _Shared(dict(enumerate(policy.rules)), tools, fields, {})
         policy.__dict__["_of_scenes"] = found
     return found
 
@@ -148,6 +149,7 @@ class Scene:
 
     Attributes:
         literals: each literal, by its number.
+        amounts: kept by :mod:`tcc_certs.proof.reasons`.
     """
 
     def __init__(self, policy: Policy, question: Rule | None) -> None:
@@ -159,6 +161,7 @@ class Scene:
         self.actors: list[Actor] = []
         self.literals: list[Ground] = []
         self._numbers: dict[Ground, int] = {}
+        self.amounts = shared.amounts
         self._tools = shared.tools
         self._given = {one.name: one for one in policy.core.given}
         self._fields = shared.fields

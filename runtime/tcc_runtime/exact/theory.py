@@ -24,10 +24,10 @@ from tcc_certs.proof.reasons import (
     fact_between,
     facts_about,
     facts_of,
+    most_before,
     renamed,
     renaming,
     tightened,
-    total_before,
 )
 from tcc_certs.proof.scene import Scene, calls_in, contradicts, order
 
@@ -57,8 +57,8 @@ class Theory:
 
     def __init__(self, scene: Scene, statements: Sequence[int], plan: Plan | None) -> None:
         self._scene, self._plan = scene, plan
-        self._totals = [one for one in statements if scene.rules[one].kind == "total"]
-        self._most: dict[Any, int | None] = {}
+        self._bounds = [one for one in statements if scene.rules[one].kind in ("limit", "total")]
+        self._most: dict[Any, Any] = {}
         self._facts: dict[Any, list[Fact]] = {}
         self._inside: dict[int, frozenset[Ground]] = {}
         self._calls: dict[int, tuple[int, ...]] = {}
@@ -248,18 +248,18 @@ class Theory:
         return _eliminated(rows)
 
     def _of_counts(self, variables: Collection[Variable]) -> Iterator[tuple[Reason, Fact]]:
-        """What `limit depth` and the automaton say of counts."""
+        """What limits, totals and the automaton say of counts and sums."""
         for variable in sorted(variables, key=order):
-            for statement in self._totals:
-                most = total_before(self._scene, variable, statement)
+            for statement in self._bounds:
+                most = most_before(self._scene, variable, statement)
                 if most is not None:
                     yield ("total", variable, statement), fact_at_most(variable, most)
             most = self._most_on_paths(variable)
             if most is not None:
                 yield ("plan", variable), fact_at_most(variable, most)
 
-    def _most_on_paths(self, variable: Variable) -> int | None:
-        if self._plan is None or variable[1][0] not in ("counted", "count"):
+    def _most_on_paths(self, variable: Variable) -> Any | None:
+        if self._plan is None or variable[1][0] not in ("counted", "count", "sum"):
             return None
         key = variable, *[self._scene.actors[call].tool for call in sorted(calls_in(variable))]
         if key not in self._most:

@@ -1477,7 +1477,7 @@ def call(tool: int, values: tuple[int, ...], price: int) -> model.Call:
 def test_a_total_takes_the_least_of_the_call_being_decided_and_the_most_of_others() -> None:
     told = prices()
     total = lambda: sum(  # noqa: E731
-        meaning.amount_of(one, "price", told.policy._amounts, max)
+        meaning.amount_of(one, "price", told.policy.amounts, max)
         for one in told.courses[0].history.calls
         if one.outcome not in (FAILED, ANSWERED)
     )

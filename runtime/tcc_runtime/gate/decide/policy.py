@@ -44,7 +44,7 @@ class FastPolicy(Policy):
         numbered = list(enumerate(self.rules))
         self._owes = {at: Owe(at, rule, owing) for at, rule in numbered if rule.kind == "owe"}
         self._sums = {
-            rule.what: Totals(rule.what, self._amounts)
+            rule.what: Totals(rule.what, self.amounts)
             for rule in self.rules
             if rule.kind == "total"
         }
