@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 from tcc_certs.errors import Code, Rejected, require
@@ -124,7 +125,8 @@ def report_proof(
 
     Args:
         artifact: the whole file.  Its core is read.  Its other certificates are checked if the
-            proof uses its automaton.
+            proof uses its automaton.  With `implies`, or if the question is whether sessions can be
+            finished, the automaton then has to be that of the core.
         implies: another artifact, the whole file.  The proof has to show that every session of
             the first core is a session of this one's core.
         pin: the digest that the first artifact must have, hex.
@@ -133,9 +135,13 @@ def report_proof(
     from tcc_certs.proof.implication import check_implication
     from tcc_certs.proof.plans import Plan
 
+    @cache
+    def whole() -> CheckedArtifact:
+        return check(artifact)
+
     def plan() -> Plan:
-        whole = check(artifact)
-        return Plan(whole.core, whole.automaton, whole.core_calls, whole.omitted)
+        found = whole()
+        return Plan(found.core, found.automaton, found.core_calls, found.omitted)
 
     try:
         core = _core_in(artifact, pin)
@@ -144,6 +150,8 @@ def report_proof(
             checked = check_proof(data, core, plan)
         else:
             checked = check_implication(data, core, other, plan)
+        if checked.of_plans and (other is not None or checked.question.kind == "finishable"):
+            _compare(whole())  # these two claims are about plans of the core
     except Rejected as refusal:
         return _refused(refusal)
     texts = [statement_text(one) for one in checked.question.statements]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +21,9 @@ from tcc_certs.proof import plans
 from tcc_certs.proof.check import Argument, check_proof
 from tcc_certs.proof.questions import Question, begun, rules_of
 from tcc_certs.proof.rules import Wrong
-from tcc_certs.report import report_proof
+from tcc_certs.report import check_artifact, report_proof
 from tcc_runtime.exact.planned import plan_of
+from tests.forgery.artifacts import Forge
 
 TEXT = """# lint: allow TCC709 a test needs no costs
 grammar planned version "1"
@@ -262,6 +264,51 @@ def test_ends_that_are_not_proved_are_refused(artifact: tcc.Artifact) -> None:
     with pytest.raises(Rejected) as refused:
         check_proof(encode(document), artifact.core)
     assert refused.value.code is Code.PROOF_STEP
+
+
+OTHER_PLANS = """grammar g version "1"
+tool look
+tool act
+tool over
+"""
+
+
+def with_core(automaton: str, core: str) -> bytes:
+    """The artifact of a text with the core of another one."""
+    forge = Forge(bytes(artifact_bytes(tcc.compile_text(OTHER_PLANS + automaton))))
+    whole = artifact_bytes(tcc.compile_text(OTHER_PLANS + core))
+    forge.columns["core"] = Forge(bytes(whole)).columns["core"]
+    forged = forge.seal()
+    assert check_artifact(forged).verdict == 0
+    return forged
+
+
+def test_ends_of_an_automaton_that_is_not_that_of_its_core_are_not_proved(tmp_path: Path) -> None:
+    """Its edge with `act` after `look` breaks the statement, so a gate lets no call through."""
+    plans = "plan = (look | over)? act\n"
+    whole = f"{plans}before act require over\n"
+    proof = tcc.prove(tcc.compile_text(OTHER_PLANS + whole), finishable=True).proof
+    forged = tmp_path / "forged.tcca"
+    forged.write_bytes(with_core(plans, whole))
+    assert proof is not None
+    assert [one.code for one in report_proof(proof, forged.read_bytes()).findings] == ["G102"]
+    found = tcc.prove(forged, finishable=True)
+    assert (found.verdict, found.proof) == ("undecided", None) and "G102" in found.missing
+    with tcc.Gate(forged) as gate:
+        with gate.call("look") as permit:
+            permit.done()
+        assert not gate.may_finish and not gate.tools()
+
+
+def test_a_core_implies_another_one_by_its_own_plans_alone(tmp_path: Path) -> None:
+    parent = tcc.compile_text(f"{OTHER_PLANS}before act require look\n")
+    child = tmp_path / "child.tcca"
+    for core, codes in (("plan = look act\n", []), ("plan = look? act\n", ["G102"])):
+        child.write_bytes(with_core("plan = look act\n", core))
+        proof = tcc.prove(child, implies=parent).proof
+        assert proof is not None
+        report = report_proof(proof, child.read_bytes(), bytes(artifact_bytes(parent)))
+        assert [one.code for one in report.findings] == codes
 
 
 @pytest.mark.parametrize("depth", ["", "limit depth <= 3\n"])

@@ -7,10 +7,10 @@ replays the sessions found by the engine.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tcc.library import CompileError, Given, artifact_of
+from tcc.library import CompileError, Given, artifact_bytes, artifact_of
 from tcc_certs.policy.nodes import Forbid, statement_text
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def prove(
 
     if finishable:
         question = Question(kind="finishable", statements=())
-        return _asked(artifact, question, "finishable", None, timeout, progress)
+        return _certain(artifact, _asked(artifact, question, "finishable", None, timeout, progress))
 
     if implies is not None:
         from tcc_certs.errors import Rejected
@@ -125,6 +125,21 @@ def prove(
     kind = "statement" if len(statements) == 1 else "implies"
     question = Question(kind=kind, statements=statements)
     return _asked(artifact, question, "statement", statement, timeout, progress)
+
+
+def _certain(artifact: Artifact, found: Proof) -> Proof:
+    """An answer whose proof holds for the file of an artifact; else an undecided one.
+
+    The engine takes for granted that the automaton is that of the core.
+    """
+    if found.proof is None:
+        return found
+    from tcc_certs.report import report_proof
+
+    report = report_proof(found.proof, artifact_bytes(artifact))
+    if report.verdict == 0:
+        return found
+    return replace(found, verdict="undecided", missing=report.summary, proof=None)
 
 
 def calls_question(core: Core, calls: str) -> Question:
