@@ -56,6 +56,29 @@ def test_a_statement_that_names_a_lacking_tool_beside_others_has_no_question() -
     assert found.verdict == "undecided" and "`forbid wire` refuses its calls" in found.missing
 
 
+def test_a_proof_is_about_the_statements_of_the_parent() -> None:
+    child, parent = tcc.compile_text(CHILD), core(PARENT)
+    weaker = core(PARENT.replace("<= 30", "<= 40"))
+    proof = tcc.prove(child, implies=tcc.compile_text(PARENT)).proof
+    assert proof is not None
+    with pytest.raises(Rejected) as error:
+        check_implication(proof, child.core, weaker)
+    assert error.value.code is Code.PROOF_QUESTION
+    with pytest.raises(Rejected, match="the same tool `wire`") as error:
+        implication(parent, child.core)
+    assert error.value.code is Code.PROOF_QUESTION
+
+
+def test_a_core_has_the_zones_of_the_other_one() -> None:
+    text = 'grammar g version "1"\ntool a\nbefore a require hour(now, "ZONE") = 8\n'
+    berlin, oslo = (
+        core(text.replace("ZONE", "Europe/Berlin")),
+        core(text.replace("ZONE", "Europe/Oslo")),
+    )
+    assert difference(berlin, berlin) == ""
+    assert difference(oslo, berlin) == "record of the zone Europe/Berlin"
+
+
 def test_every_session_is_one_of_a_grammar_without_statements() -> None:
     child = tcc.compile_text(CHILD)
     parent = tcc.compile_text(f'grammar parent version "1"\n{TOOLS}')

@@ -16,7 +16,7 @@ from tcc_certs.policy.forms import Rule
 from tcc_certs.policy.meaning import Policy, policy_of
 from tcc_certs.proof import reasons, rules, scene
 from tcc_certs.proof.ends import open_reason
-from tcc_certs.proof.ground import MISSING, at_call, constant
+from tcc_certs.proof.ground import MISSING, at_call, choice, constant, unrolled
 from tcc_certs.proof.plans import Avoided, Plan, Walk, most_counted, set_of
 from tcc_certs.proof.reasons import Fact, fact_between, facts_of, is_contradiction, most_before
 from tcc_certs.proof.rules import Wrong, includes
@@ -521,6 +521,39 @@ def test_an_element_of_a_source_becomes_a_call() -> None:
     assert at_call(BIG, ACT) == ("compare", ">", N, (constant(("n", 2)),))
 
 
+OF_ROW = (
+    ("compare", "=", ("get", ELEMENT, "q"), (ONE,)),
+    ("compare", "=", ("get", ("callof", ELEMENT), "n"), (ONE,)),
+)
+
+
+def test_a_condition_about_a_row_becomes_one_about_its_call() -> None:
+    """A source inside a condition has elements of its own, and they stay as they are."""
+    inner = source(("rows", LOOKS, ("get", ELEMENT, "w"), None), *OF_ROW)
+    outer = "compare", "=", ("get", ("bound", 1), "q"), (ONE,)
+    owner = "compare", "=", ("get", ("callof", ("bound", 1)), "n"), (ONE,)
+    asks = "some", (*inner[:3], (*OF_ROW, outer, owner), *inner[4:])
+    get = "get", ELEMENT, "to"
+    (of_list,) = unrolled(source(("rows", ACTS, get, 1_000), *OF_ROW, asks))
+    (of_value,) = unrolled(source(("rows", ACTS, get, None), *OF_ROW, asks))
+    of_owner = "compare", "=", ("get", ("bound", 1), "n"), (ONE,)
+    of_deeper = "compare", "=", ("get", ("bound", 2), "n"), (ONE,)
+    found = "some", (*inner[:3], (*OF_ROW, outer, of_deeper), *inner[4:])
+    elements = source(("items", get, 1_000), OF_ROW[0], of_owner, found)
+    assert of_list == source(CALLS, ("some", elements))
+    at_row = "compare", "=", ("get", get, "q"), (ONE,)
+    at_owner = "compare", "=", ("get", ELEMENT, "n"), (ONE,)
+    of_get = "compare", "=", ("get", ("get", ("bound", 1), "to"), "q"), (ONE,)
+    found = "some", (*inner[:3], (*OF_ROW, of_get, of_owner), *inner[4:])
+    assert of_value == source(CALLS, ("present", get), at_row, at_owner, found)
+
+
+def test_a_sum_has_a_match_for_each_element() -> None:
+    match = "choose", N, (((ONE,), ONE),), ()
+    assert choice(("+", ONE, match)) == match
+    assert choice(("sum", rows(), match)) is None
+
+
 def test_calls_are_in_the_order_in_which_they_were_named() -> None:
     at = scene_of()
     assert at.before(1, 0) is True
@@ -556,6 +589,19 @@ def test_conditions_about_missing_lists_are_unsure() -> None:
     assert at.truth(("some", source(ITEMS)), False, True) is not False
     assert at.truth(("compare", "<", N, (ONE,)), False, True) is not False
     assert at.compared("=", N, MISSING, True) is False
+
+
+def test_only_an_optional_value_may_be_absent() -> None:
+    at = scene_of()
+    assert at.truth(("present", N), False, False) is False
+    absent = at.truth(("present", Z), False, False)
+    assert absent == at.lit("truth", ("present", Z), False, False)
+
+
+def test_whether_null_is_in_a_list_is_a_condition_of_its_own() -> None:
+    """A value that is left out is null in `x = null`.  It equals no member of a list."""
+    at, among = scene_of(), ("among", scene.NULL, source(ITEMS))
+    assert at.truth(among, False, True) == at.lit("truth", among, False, True)
 
 
 def test_calls_of_other_tools_are_in_no_source_and_owe_nothing() -> None:
@@ -625,6 +671,37 @@ def test_a_relaxed_total_and_an_answer_that_leads_nowhere_leave_sessions_open() 
     assert open_reason(held) == ""
     assert open_reason(Plan(held.core, held.automaton, held.core_calls, omitted=[0])) != ""
     assert open_reason(ends("", ENDS.replace("look{1,2}", "look(v = yes)"))) != ""
+
+
+def endless(text: str) -> Plan:
+    found = plan_of(tcc.compile_text(text, purpose="gate"))
+    assert found.automaton.cyclic
+    return found
+
+
+NO_END = 'before act require k = "a"'
+
+
+def test_no_end_is_nearer_than_that_of_free_tools_if_the_depth_is_counted() -> None:
+    """A free tool is one that no statement of the gate restricts."""
+    near = ENDS.replace("look{1,2} act over?", "look* (act | over over)")
+    far, depth = ENDS.replace("look{1,2} act over?", "look* act"), "limit depth <= 9\n"
+    assert open_reason(endless(near + depth)) == ""
+    assert open_reason(endless(f"{near}{NO_END}\n")) == ""
+    assert open_reason(endless(f"{near}{depth}{NO_END}\n")) != ""
+    assert open_reason(endless(f"{far}{depth}{NO_END}\n")) != ""
+
+
+def test_a_statement_that_the_automaton_leaves_to_the_gate_restricts_few_tools() -> None:
+    """It refuses calls of `peek` alone, so `seek` stays free."""
+    text = """grammar ends version "1"
+tool peek(m: 1 | 2)
+tool seek(m: 2 | 3)
+tool over
+finally require seek
+before (peek | seek)(m = 1) require over
+"""
+    assert open_reason(endless(text)) == ""
 
 
 def test_sessions_in_several_states_may_stay_open() -> None:

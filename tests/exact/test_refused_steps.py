@@ -19,7 +19,7 @@ from tcc_certs.formats.codec import encode
 from tcc_certs.policy.meaning import policy_of
 from tcc_certs.policy.nodes import Definition, Word
 from tcc_certs.policy.reader import core_digest
-from tcc_certs.proof import plans, rules
+from tcc_certs.proof import check, plans, rules
 from tcc_certs.proof.check import SCHEMA, Argument, check_proof
 from tcc_certs.proof.ground import MISSING, constant
 from tcc_certs.proof.plans import Plan, Plans, walk_of
@@ -192,6 +192,21 @@ def test_the_steps_are_a_list() -> None:
     assert (refused.value.code, refused.value.path) == (Code.PROOF_SCHEMA, "argument.steps")
 
 
+def test_a_step_names_numbers_from_0() -> None:
+    scene = scene_of()
+    some = number_of(scene, "some", LOOKS, False)
+    for wrong in (-1, False, "0"):
+        assert refused_at(scene, ["formula", wrong]) == step(0)
+        assert refused_at(scene, ["at", some, wrong]) == step(0)
+
+
+def test_first_calls_and_lemmas_are_followed_by_other_steps() -> None:
+    scene = scene_of()
+    some = number_of(scene, "some", LOOKS, False)
+    steps = [["first", 1], ["leads", 2, 1], ["counts", some], ["formula", 0]]
+    assert Argument(scene, [False], "argument").run(steps) == len(steps)
+
+
 def test_a_literal_is_split_once() -> None:
     scene = scene_of()
     one = number_of(scene, "some", LOOKS, False)
@@ -218,6 +233,19 @@ def test_only_a_condition_about_members_says_something_of_an_element() -> None:
     assert rules.cases(scene, some, True)
     with pytest.raises(Wrong):
         rules.cases(scene, some, False)
+
+
+def test_every_literal_about_calls_says_something_of_a_call() -> None:
+    scene = scene_of()
+    later = scene.enter("look", 0)
+    assert rules.at(scene, ("latest", LOOKS, False, LOOK), later) is not True
+
+
+def test_a_call_that_may_be_in_a_source_is_the_witness_that_it_is_not_empty() -> None:
+    scene = scene_of()
+    none = "none", LOOKS, False
+    expected = scene.member(LOOKS, 1, False, False, False)
+    assert rules.witness(scene, none, Case("look", 0), 1) == expected
 
 
 @pytest.mark.parametrize("base", [("items", MISSING, None), ("items", ("last", LOOKS), None)])
@@ -354,16 +382,45 @@ def test_a_source_before_another_call_is_in_no_walk() -> None:
 # The automaton, and its limits.
 
 
-def proof_code(asked: Question, make: Any, arguments: Any = ()) -> Code | None:
+def document(asked: Question, arguments: Any = ()) -> dict[str, Any]:
+    """A proof as JSON."""
+    return {"schema": SCHEMA, "core": core_digest(artifact().core),
+            "question": question_json(asked), "arguments": list(arguments)}  # fmt: skip
+
+
+def document_code(proof: dict[str, Any], make: Any = None) -> Code | None:
     """The code with which the kernel refuses a proof; None: it accepts it."""
-    core = artifact().core
-    document = {"schema": SCHEMA, "core": core_digest(core), "question": question_json(asked),
-                "arguments": list(arguments)}  # fmt: skip
     try:
-        check_proof(encode(document), core, make)
+        check_proof(encode(proof), artifact().core, make)
     except Rejected as refused:
         return refused.code
     return None
+
+
+def proof_code(asked: Question, make: Any, arguments: Any = ()) -> Code | None:
+    return document_code(document(asked, arguments), make)
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "code"),
+    [
+        ("schema", "tcc.proof/1", Code.UNKNOWN_VERSION),
+        ("core", "00" * 32, Code.PROOF_CORE),
+        ("arguments", {}, Code.PROOF_SCHEMA),
+    ],
+)
+def test_a_proof_is_about_its_core(member: str, value: Any, code: Code) -> None:
+    proof = document(question("limit depth <= 40"))
+    assert document_code(proof) is None
+    assert document_code({**proof, member: value}) is code
+
+
+def test_a_proof_has_so_many_bytes_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    proof = document(question("limit depth <= 40"))
+    size = len(encode(proof))
+    for most, code in ((size, None), (size - 1, Code.LIMIT)):
+        monkeypatch.setattr(check, "MAX_BYTES", most)
+        assert document_code(proof) is code
 
 
 @pytest.mark.parametrize(

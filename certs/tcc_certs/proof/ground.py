@@ -191,6 +191,9 @@ def unrolled(source: Ground) -> list[Ground]:
 
     A condition about a row becomes a condition about its call: it has an element of which that is
     true.
+
+    Args:
+        source: names no element of another source around it.
     """
     tag, view, base, conditions, within, marks = source
     if base[0] not in ("rows", "merged") or within is not None:
@@ -211,8 +214,6 @@ def unrolled(source: Ground) -> list[Ground]:
                 return call if of[2][0] == "calls" else ("callof", call)
             case ("bound", back) if back == depth and not deeper:
                 return at_call(get, ("bound", depth))
-            case ("bound", back) if back > depth and deeper:
-                return "bound", back + 1
         return None
 
     inner = tuple([rewritten(one, leaf) for one in conditions])
