@@ -1,7 +1,7 @@
-"""The validator: replays a ledger against its artifact and says what was shown.
+"""The validator of runs: replays a ledger against its artifact and derives what the ledger proves.
 
-Start at :mod:`tcc_certs.replay.validation`: the order of the checks, on one page.  It is loaded
-when it is asked for: a session is judged with a few files of this package, and none of its
+Start at :mod:`tcc_certs.replay.validation`, which lists the checks in order.  It is imported
+lazily: the validator of sessions needs only a few modules of this package, and none of its
 arithmetic.
 """
 

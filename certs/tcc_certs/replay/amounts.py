@@ -1,7 +1,7 @@
-"""What asking may spend and has spent, the rule by which it does, and what records say of them.
+"""The caps and amounts of questions about costs, the rule for them, and their fields in records.
 
 Normative text: docs/spec/race.md, section 19; docs/spec/ledger.md, section 11.  Every run has caps,
-if only none; what is chosen by them is for :mod:`tcc_certs.replay.asking.controller`.
+possibly empty.  :mod:`tcc_certs.replay.asking.controller` chooses by them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ Decimal: TypeAlias = "tuple[int, int]"  # numerator, places
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpentAmounts:
-    """Cents, milliseconds and nano-epsilon: what an ask costs, or all of them so far.
+    """Cents, milliseconds and nano-epsilon of one question, or of all questions so far.
 
     Attributes:
-        atom: what one ask takes beside its epsilon.
-        taken: of a sum, the account of epsilons and atoms; None where a run keeps none.
+        atom: for one question, its privacy atom, if it has one.
+        taken: for a sum, the privacy spending of epsilons and atoms; None if the run counts no
+            atoms.
     """
 
     price: int = 0
@@ -35,7 +36,7 @@ class SpentAmounts:
     taken: Taken | None = None
 
     def plus(self, other: SpentAmounts) -> SpentAmounts:
-        """The sum, and one ask more."""
+        """Return this sum with one more question."""
         taken = self.taken
         return SpentAmounts(
             price=self.price + other.price,
@@ -46,20 +47,20 @@ class SpentAmounts:
 
     @property
     def epsilon_used(self) -> int:
-        """The epsilon of a sum: that of its account, else the sum of the epsilons."""
+        """The epsilon of a sum: composed with atoms if the run counts atoms, else the plain sum."""
         return self.epsilon if self.taken is None else self.taken.nano
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingCaps:
-    """The most that a run may spend; None is no cap."""
+    """The most that a run may spend; None: no cap."""
 
     price: int | None = None
     latency: int | None = None
     epsilon: int | None = None
 
     def hold(self, spent: SpentAmounts) -> bool:
-        """Whether `spent` is within all three."""
+        """Return whether `spent` is within all three caps."""
         pairs = ((spent.price, self.price), (spent.latency, self.latency))
         fits = all(cap is None or found <= cap for found, cap in pairs)
         return fits and (self.epsilon is None or spent.epsilon_used <= self.epsilon)
@@ -67,14 +68,14 @@ class SpendingCaps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskRule:
-    """What a run's header says of asking.
+    """The settings of a run's header for questions.
 
     Attributes:
         ask: ``never``, ``leaf`` or ``node``.
         price_weight, latency_weight, epsilon_weight: a, b > 0 and c >= 0, exact decimals.
-        caps: of the run.
-        taken: the account that it begins with; None: it keeps none.
-        margin: Q, an exact decimal; None: a gain is expected as it is predicted.
+        caps: the caps of the run.
+        taken: the privacy spending at the start; None: the run counts no atoms.
+        margin: q, an exact decimal; None: predicted gains are not raised.
     """
 
     ask: str
@@ -86,11 +87,11 @@ class AskRule:
     margin: Decimal | None = None
 
 
-# ---- What records say of them.
+# ---- Fields of records.
 
 
 def spent_fields(spent: SpentAmounts) -> Mapping[str, Json]:
-    """The three sums of what asks have taken, and what is stated of their atoms."""
+    """Return the three sums of all questions, and the statement about their atoms."""
     return {
         "price_spent": str(spent.price),
         "latency_ms": str(spent.latency),
@@ -100,7 +101,7 @@ def spent_fields(spent: SpentAmounts) -> Mapping[str, Json]:
 
 
 def cap_fields(caps: SpendingCaps) -> Mapping[str, Json]:
-    """The caps on asking that there are."""
+    """Return the caps on questions that are set."""
     fields: dict[str, Json] = {}
     if caps.price is not None:
         fields["price_cap"] = caps.price

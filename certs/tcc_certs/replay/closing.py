@@ -1,17 +1,17 @@
-"""The end of a run: the stop rule, that nothing of the root was lost, and the claim that follows.
+"""The end of a run: the stop rule, coverage of the root, and the claim.
 
-Normative text: docs/spec/ledger.md, sections 3 to 5, 7 to 9; of the tail of a truncated run section
-8, and docs/spec/race.md, section 13.
+Normative text: docs/spec/ledger.md, sections 3 to 5 and 7 to 9.  For the tail of a truncated run:
+section 8, and docs/spec/race.md, section 13.
 
-The tail is T_K = ln of the sum over longer plans of e^(-beta*cost), rounded up.  The sum goes level
-by level: after j calls each state that was reached has the sum over the prefixes that lead to it,
-as long as it is open whether their plans have more than K calls; then they are dropped, or
-multiplied by the sum over all plans from there on.  Sums are enclosures with a shared binary
-exponent, an integer of any size, rounded outward, and narrowed until the rounding is decided.
+The tail is T_K = ln of the sum over longer plans of e^(-beta*cost), rounded up.  The sum is
+computed level by level.  After j calls, each reached state has the sum over the prefixes that lead
+to it, as long as it is undecided whether their plans have more than K calls.  Then the prefixes are
+dropped, or multiplied by the sum over all plans from the state.  Sums are enclosures with a shared
+binary exponent of any size.  They are rounded outward, and narrowed until the rounding is decided.
 
-Cost: one sum over the frontier.  Of a tail two passes over the edges, and the steps, which are
-bounded before they are made: some microseconds each at 128 bits, which nearly always decide, and at
-512; tens of them at 4096.
+Cost: one sum over the frontier.  A tail takes two passes over the edges, and its steps, which are
+bounded before they are computed.  A step takes some microseconds at 128 bits (nearly always enough)
+and at 512 bits, and tens of microseconds at 4096 bits.
 """
 
 from __future__ import annotations
@@ -37,23 +37,24 @@ from tcc_certs.replay.tree import PRIME, Node, share_of
 
 # ---- The tail of a truncated run.
 
-Scaled: TypeAlias = "tuple[int, int, int]"  # low, high, exponent: low <= value / 2^exponent <= high
+Scaled: TypeAlias = "tuple[int, int, int]"  # low <= value / 2^exponent <= high
 
 _ZERO: Scaled = (0, 0, 0)
 _ONE: Scaled = (1, 1, 0)
-_SPARE = 64  # bits beyond those of the result: a step loses a unit or two, and there are below 2^40
+# bits beyond the result: a step loses a unit or two, and there are fewer than 2^40 steps
+_SPARE = 64
 _GRAIN = 32
 _PRECISIONS = (2 * WORD, 8 * WORD, MAX_PRECISION_BITS)
 
 
 def tail_lse(language: Language, calls: int, root: States | None = None) -> int:
-    """The least Q64.64 number that is not below T_K, K = `calls`, less than the root's rank.
+    """Return the least Q64.64 number not below T_K, for K = `calls` below the root's rank.
 
     Args:
-        root: the states that the run begins at; None: the artifact's root.
+        root: the states at which the run starts; None: the artifact's root.
 
     Raises:
-        Rejected: D201 it takes too many steps, D202 there is no such number.
+        Rejected: D201 the tail takes too many steps; D202 there is no such number.
     """
     root = language.root if root is None else root
     cost = _only_cost(language, calls, root)
@@ -71,18 +72,18 @@ def tail_lse(language: Language, calls: int, root: States | None = None) -> int:
         if ends[0] != ends[1]:
             low, high = _log(_total(language, fewest, calls, root, bits + _SPARE), bits)
             ends = -(-low >> bits - WORD), -(-high >> bits - WORD)
-    # Undecided still, one plan dominates the sum, which lies above the number it is so near to.
+    # If it is still undecided, one plan dominates the sum, which lies above the nearby number.
     return _within(ends[1])
 
 
 def _within(value: int) -> int:
-    """The least number of Q64.64 that is not below `value`."""
+    """Return the least number of Q64.64 not below `value`."""
     ensure(value <= Q64_MAX, Code.PRECISION, "tail_lse", "a tail within Q64.64", "more")
     return max(value, Q64_MIN)
 
 
 def _fewest(automaton: Automaton) -> list[int]:
-    """s: the fewest calls that a plan from each state on still has."""
+    """Return s of each state: the fewest calls of a plan from this state."""
     fewest: list[int] = []
     for q in range(automaton.states):
         ahead = [fewest[target] for _, target in automaton.edges(q)]
@@ -93,16 +94,16 @@ def _fewest(automaton: Automaton) -> list[int]:
 def tail_steps(
     automaton: Automaton, fewest: Sequence[int], calls: int, root: States | None = None
 ) -> int:
-    """How many edges the tail goes through at most, each as often as it does.
+    """Return an upper bound of the number of edge visits of the tail's computation.
 
-    A state is gone through once for each number j of calls that may lead to it and leave it open
-    whether a plan is longer than K: from the fewest that do to the most, j + s <= K < j + d.
+    A state is visited once for each number j of calls that may lead to it and leave open whether a
+    plan is longer than K: j + s <= K < j + d.
     """
     rank = automaton.rank
     span = dict.fromkeys((automaton.root,) if root is None else root, (0, 0))
     steps = 0
     for q in range(max(span), -1, -1):
-        if q not in span:  # only behind a prefix; from the artifact's root every state is reached
+        if q not in span:  # only after a prefix; the artifact's root reaches every state
             continue
         first, last = span.pop(q)
         edges = list(automaton.edges(q))
@@ -116,10 +117,10 @@ def tail_steps(
 
 
 def _only_cost(language: Language, calls: int, root: States) -> int | None:
-    """The cost of the one plan of more than K calls; None where there are more.
+    """Return the cost of the only plan with more than K calls; None if there are more such plans.
 
-    A state of rank d has a plan of d calls.  So a step can be part of a longer plan exactly where
-    the rank of its target is great enough, and two that can make two plans.
+    A state of rank d has a plan of d calls.  So a step can be part of a longer plan exactly if the
+    rank of its target is great enough.  Two such steps make two plans.
     """
     automaton, cost = language.automaton, 0
     longer = [q for q in root if automaton.rank[q] > calls]
@@ -145,7 +146,7 @@ def _only_cost(language: Language, calls: int, root: States) -> int | None:
 def _total(
     language: Language, fewest: Sequence[int], calls: int, root: States, bits: int
 ) -> Scaled:
-    """The sum over plans of more than K calls."""
+    """Return the sum over plans with more than K calls."""
     automaton = language.automaton
     by_cost = {cost: _power(language, cost, bits) for cost in set(language.cost_low)}
     weight = [by_cost[cost] for cost in language.cost_low]
@@ -173,10 +174,10 @@ def _total(
 
 
 def _power(language: Language, cost: int, bits: int) -> Scaled:
-    """Encloses e^(-beta * cost) to `bits` bits of relative precision or a few less.
+    """Return an enclosure of e^(-beta * cost) with about `bits` bits of relative precision.
 
-    With y = whole * ln 2 + r, both to as many places as |y| has bits before the point and more,
-    whole is taken so that r is never below 0 and above ln 2 by next to nothing.
+    Let y = whole * ln 2 + r, with enough places for the integer part of y.  `whole` is chosen so
+    that r is never below 0, and exceeds ln 2 by almost nothing.
     """
     numerator, denominator = enclosures.score(language.beta, cost)
     size = max(0, numerator.bit_length() - denominator.bit_length() + 2)
@@ -200,7 +201,7 @@ def _sum(left: Scaled, right: Scaled, bits: int) -> Scaled:
         left, right = right, left
     lift = left[2] - right[2]
     if left[1].bit_length() + lift > right[1].bit_length() + 2 * bits:
-        # With as many bits as it may have, a unit of the left one is more than the right one.
+        # With this many bits, one unit of the left term exceeds the right term.
         pad = max(0, bits - left[1].bit_length())
         return left[0] << pad, (left[1] << pad) + 1, left[2] - pad
     low, high = (left[0] << lift) + right[0], (left[1] << lift) + right[1]
@@ -215,7 +216,7 @@ def _short(low: int, high: int, exponent: int, bits: int) -> Scaled:
 
 
 def _log(value: Scaled, bits: int) -> enclosures.Enclosure:
-    """Encloses the logarithm of an enclosure, with `bits` fractional bits."""
+    """Return an enclosure of the logarithm of an enclosure, with `bits` fractional bits."""
     low, high, exponent = value
     return enclosures.log_enclosure(low, 1, bits, exponent)[0], enclosures.log_enclosure(
         high, 1, bits, exponent
@@ -228,7 +229,7 @@ _STOP_GUARD: Mapping[str, str] = {"max_expansions": CAP, "max_seconds": TIMEOUT}
 
 
 def possible_stops(run: ReplayedRun) -> tuple[str, ...]:
-    """Why a run may have ended here; where the stop rule holds, that is the only reason."""
+    """Return the possible reasons for the end of a run here; only one if the stop rule holds."""
     if run.nodes == 0:
         return ("precision",)
     turn = run.turn
@@ -243,15 +244,16 @@ def possible_stops(run: ReplayedRun) -> tuple[str, ...]:
 
 
 def check_coverage(run: ReplayedRun) -> None:
-    """Frontier, popped leaves, and what expanded nodes lost make up the root, exactly.
+    """Check that the frontier, the popped leaves and the lost masses add up to the root.
 
-    n(root) = sum of omega * n over the frontier and the popped leaves + sum over expanded nodes of
-    omega * (n - the masses of all children + the masses of the forbidden ones).  Every pop has kept
-    its mass as integers (:meth:`tcc_certs.replay.run.ReplayedRun.begin`), so this holds in exact
-    rationals if every share is counted once; that is what the sum shows, as residues.
+    The shares are omega * n of each item of the frontier and each popped leaf.  For each expanded
+    node, they are omega * (n - the masses of all children + the masses of the forbidden children).
+    Their sum is n(root).  Every pop has kept its mass in integers
+    (:meth:`tcc_certs.replay.run.ReplayedRun.begin`).  So the equation holds in exact rationals if
+    every share is counted once, which this sum of residues shows.
 
     Raises:
-        Rejected: L608 they do not.
+        Rejected: L608: they do not.
     """
     language = run.language
     root = share_of(1, *language.rate(run.root.states))
@@ -260,13 +262,13 @@ def check_coverage(run: ReplayedRun) -> None:
 
 
 def close_record(run: ReplayedRun, stop: str, seed: Seed | None, tail: bool) -> dict[str, Json]:
-    """The ``close`` expected record after a stop of kind `stop`.
+    """Return the expected ``close`` record after a stop of kind `stop`.
 
     Args:
-        tail: whether it has the tail of a cut run even where nothing is claimed.
+        tail: whether it has the tail of a truncated run even if nothing is claimed.
 
     Raises:
-        Rejected: D201, D202: the tail is more than is computed.
+        Rejected: D201, D202: the tail is too expensive or not representable.
     """
     claim = run.claim if stop in _CERTIFIES else NO_CERT
     record: dict[str, Json] = {
@@ -309,7 +311,10 @@ def _plan(run: ReplayedRun, leaf: Node, value: int) -> dict[str, Json]:
 
 
 def _law(run: ReplayedRun) -> str:
-    """The law of the race, where each edge has one cost, whoever asks for it and when."""
+    """Return the law for `close`.
+
+    ``run_wise_only`` if answers may depend on when or whom a run asks.
+    """
     refinement, law = run.refinement, run.policy.law
     if law == "softmax" and refinement is not None and not refinement.same:
         return "run_wise_only"
@@ -319,10 +324,10 @@ def _law(run: ReplayedRun) -> str:
 def check_close(
     record: Record, line: int, run: ReplayedRun, seed: Seed | None, findings: Findings
 ) -> None:
-    """The ``close`` record ends the run that was replayed.
+    """Compare the ``close`` record with the replayed run.
 
     Args:
-        seed: the one that the uniforms were checked with.
+        seed: the seed with which the uniforms were checked; None: withheld.
 
     Raises:
         Rejected: L608 the coverage; D201, D202 the tail.
@@ -338,5 +343,6 @@ def check_close(
     ending = stop if stop in stops else stops[0]
     expected = close_record(run, ending, seed if logged else None, stated)
     if seed is None and len(logged) == 2:
-        expected |= logged  # not the last line, so the seed was not found; that is said apart
+        # the seed is not in the last line, so it was not found; there is another finding about this
+        expected |= logged
     compare({**expected, "stop": stop}, record, line, Code.CLOSE_FIELD, findings)

@@ -1,14 +1,14 @@
-"""Enclosures of exact counts, and kappa of such a count and one that a run used.
+"""Enclosures of exact counts, and kappa of an exact count and a count that a run used.
 
 Normative text: docs/spec/ledger.md, section 10.  An exact count has F bits for each call that may
-still follow, so that writing out all of them takes the square of a small artifact's size.  An
-enclosure is (low, high, shift): the count is at least low * 2^shift and at most high * 2^shift, and
-high takes at most 257 bits.  Every step rounds outward by less than 2^-255 of the count, so that at
-the top of an automaton of depth d the ends differ by less than about d * 2^-254; they are equal as
-long as no bit that is set was cut off.  A count whose enclosure
-holds the run's too is taken as equal to it.
+still follow, so expanding all counts takes the square of a small artifact's size.  An enclosure is
+(low, high, shift): the count is at least low * 2^shift and at most high * 2^shift, and high has at
+most 257 bits.  Every step rounds outward by less than 2^-255 of the count.  So at the top of an
+automaton of depth d the ends differ by less than about d * 2^-254.  They are equal if no set bit
+was cut off.  A used count that lies in the enclosure is taken as equal to the exact count.
 
-Cost: one pass over the edges, a few hundred bits a state; one logarithm for each pair of counts.
+Cost: one pass over the edges, a few hundred bits for each state; one logarithm for each pair of
+counts.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from tcc_certs.replay.kappa import KAPPA_BITS
 Enclosed: TypeAlias = "tuple[int, int, int]"
 
 _BITS = 256
-_GUARD = 64  # terms are cut so far below the sum's last place: fewer than 2^64 of them add up
+_GUARD = 64  # terms are cut this far below the sum's last place; fewer than 2^64 terms are added
 
 
 def enclosed(count: int) -> Enclosed:
-    """The enclosure of a count that is there as an integer, at least 0."""
+    """Return the enclosure of a given count, at least 0."""
     return _cut(count, count, 0)
 
 
 def enclosed_counts(
     automaton: Automaton, weight: Sequence[int], fraction_bits: int
 ) -> list[Enclosed]:
-    """The race counts that are exact for this automaton with these weights.
+    """Return the exact race counts of this automaton with these weights, as enclosures.
 
     Args:
         weight: W of each call of the automaton.
-        fraction_bits: F; the count of q is in units of 2^(F*d(q)), and targets precede sources.
+        fraction_bits: F.  The count of q is in units of 2^(F*d(q)).  Targets precede sources.
     """
     rank, counts = automaton.rank, list[Enclosed]()
     for q in range(automaton.states):
@@ -54,7 +54,7 @@ def enclosed_counts(
 
 
 def _total(terms: Sequence[Enclosed]) -> Enclosed:
-    """The enclosure of a sum."""
+    """Return the enclosure of a sum."""
     if len(terms) == 1:
         return _cut(*terms[0])
     top = max([high.bit_length() + shift for _, high, shift in terms], default=0)
@@ -71,7 +71,7 @@ def _total(terms: Sequence[Enclosed]) -> Enclosed:
 
 
 def _cut(low: int, high: int, shift: int) -> Enclosed:
-    """The same with at most 256 bits, or 257 where rounding up carries."""
+    """Return the enclosure with at most 256 bits, or 257 if rounding up carries."""
     drop = high.bit_length() - _BITS
     if drop <= 0:
         return low, high, shift
@@ -79,7 +79,7 @@ def _cut(low: int, high: int, shift: int) -> Enclosed:
 
 
 def kappa_of(exact: Enclosed, used: int, ahead: int) -> int:
-    """ln(exact * 2^ahead / used) in units of 2^-96, rounded down; 0 where they may be equal."""
+    """Return ln(exact * 2^ahead / used) in units of 2^-96, rounded down; 0 if they may be equal."""
     low, high, shift = exact
     used_low, used_high, used_shift = enclosed(used)
     lift = shift + ahead - used_shift
@@ -88,7 +88,7 @@ def kappa_of(exact: Enclosed, used: int, ahead: int) -> int:
 
 @lru_cache(maxsize=1 << 12)
 def _ratio(low: int, high: int, used_low: int, used_high: int, lift: int) -> int:
-    """Kappa of an exact count of low * 2^lift .. high * 2^lift and a used one."""
+    """Return kappa of an exact count of low * 2^lift .. high * 2^lift and a used count."""
     up, down = max(lift, 0), max(-lift, 0)
     if low << up <= used_high << down and used_low << down <= high << up:
         return 0

@@ -1,8 +1,8 @@
-"""What a validation found, and what it comes to: findings, counts, verdict, words.
+"""The result of a validation: findings, counts, verdict and summary.
 
-A field that differs is a finding, and the replay goes on with the expected value.  Where the
-replay cannot know what comes next it stops (:class:`Rejected`, the last finding).  A finding whose
-code declines (D...) makes no ledger invalid, but lets none be valid.
+A wrong field is a finding, and the replay continues with the expected value.  If the replay cannot
+know the next step, it stops (:class:`Rejected`, the last finding).  A finding whose code declines
+(D...) does not make a ledger invalid, but prevents the verdict VALID.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
 
-# What a refusal's path says of a line: its number, and the field or the place in it.
+# The part of a refusal's path about a line: its number, and the field or place in it.
 _PLACE = re.compile(r"line ([0-9]+)(?:: | )?(.*)", re.DOTALL)
 VALID, INVALID, DECLINED = 0, 1, 2
 NO_CERT = "NoCert"
@@ -26,12 +26,12 @@ MAX_FINDINGS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that does not hold: where, what was expected, what was found.
+    """A failed check: where, the expected value, and the value found.
 
     Attributes:
         code: stable code.
-        line: 1 for the first record; 0 where the artifact or an argument is at fault.
-        field: name of the field, or what the finding is about.
+        line: 1 for the first record; 0 if the artifact or an argument is at fault.
+        field: the name of the field, or the subject of the finding.
     """
 
     code: Code
@@ -43,21 +43,21 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """The outcome of :func:`tcc_certs.replay.validate`.
+    """The result of :func:`tcc_certs.replay.validate`.
 
     Attributes:
         verdict: 0 valid, 1 invalid, 2 declined or incomplete.
-        claim_type: the claim that the ledger makes; empty where it was not read that far.
-        after: the calls before the run, which its claim takes as made; none where it was not read
-            that far.
-        claim_upheld: True where the verdict is 0 and the claim is more than NoCert.
+        claim_type: the claim that the ledger makes; empty if it was not read that far.
+        after: the calls before the run, which its claim takes as made; empty if not read that far.
+        claim_upheld: True if the verdict is 0 and the claim is more than NoCert.
         findings: in the order of the lines, at most 100.
-        checked: records, nodes, expansions, leaves that were replayed.
-        kappa: nodes, tightened, and the mean of ln(exact count / used count), Q32.32; a
+        checked: the numbers of records, nodes, expansions and leaves that were replayed.
+        kappa: nodes, tightened, and the mean of ln(exact count / used count), Q32.32.  A
             diagnostic.
         head: the chain's head after the verified prefix, hex.
-        summary: the outcome in plain words.
-        privacy: what a valid ledger states of it, where it counts atoms or depends on raw input.
+        summary: the result in plain words.
+        privacy: the privacy statement of a valid ledger, if it counts atoms or depends on raw
+            input.
     """
 
     verdict: int
@@ -73,7 +73,7 @@ class Validation:
 
     @property
     def word(self) -> str:
-        """The verdict as a word; INCOMPLETE where all that is missing is the end."""
+        """The verdict as a word; INCOMPLETE if the ledger only lacks its end."""
         if self.verdict == DECLINED and any(f.code is Code.INCOMPLETE for f in self.findings):
             return "INCOMPLETE"
         return ("VALID", "INVALID", "DECLINED")[self.verdict]
@@ -88,10 +88,10 @@ class Findings:
         self.items: list[Finding] = []
 
     def add(self, code: Code, line: int, field: str, expected: object, found: object) -> None:
-        """Note that a field does not hold.
+        """Add a finding about a wrong field.
 
         Raises:
-            Rejected: D201 where that makes a hundred findings.
+            Rejected: D201: this is the hundredth finding.
         """
         self.items.append(
             Finding(code=code, line=line, field=field, expected=clip(expected), found=clip(found))
@@ -100,7 +100,7 @@ class Findings:
             raise Rejected(Code.LIMIT, f"line {line}: findings", f"at most {MAX_FINDINGS}", "more")
 
     def refuse(self, refusal: Rejected, line: int) -> None:
-        """Note the refusal that ended the replay; past the cap it says nothing new."""
+        """Add the refusal that ended the replay; ignored after a hundred findings."""
         if len(self.items) >= MAX_FINDINGS:
             return
         place = _PLACE.fullmatch(refusal.path)
@@ -116,7 +116,7 @@ class Findings:
 
     @property
     def verdict(self) -> int:
-        """0 without findings, 2 where all of them decline, else 1."""
+        """0 without findings, 2 if all findings decline, else 1."""
         if not self.items:
             return VALID
         return DECLINED if all(item.code.declines for item in self.items) else INVALID

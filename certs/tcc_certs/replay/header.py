@@ -1,8 +1,8 @@
 """The header of a ledger as values, and the adapters that models run with.
 
-Normative text: docs/spec/ledger.md, sections 3, 4 and 13; `header_check` beside it holds a header
-against the artifact.  Which adapters have to be there follows from the core; what is said of each
-comes from outside, and is the same wherever the ledger says it.
+Normative text: docs/spec/ledger.md, sections 3, 4 and 13.  The module `header_check` compares a
+header with the artifact.  The required adapters follow from the core.  Their data comes from
+outside, and is the same in all records.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class AdapterRecord:
     """An adapter of a run.
 
     Attributes:
-        name: as models of the grammar name it.
-        fields: of the records of an ask whose model runs with it.
+        name: its name in the models of the grammar.
+        fields: the fields that it adds to the records of a question.
     """
 
     name: str
@@ -42,7 +42,7 @@ NAMED = ("adapter_id", "dp_cert_id", "eps_train", "delta_train")
 
 
 def read_adapters(listed: Json | None) -> tuple[AdapterRecord, ...]:
-    """The adapters of an `open` record whose fields have their form."""
+    """Return the adapters of an `open` record whose fields are well formed."""
     if not isinstance(listed, list):
         return ()
     return tuple(_adapter(item) for item in listed if isinstance(item, dict))
@@ -53,12 +53,12 @@ def _adapter(item: Record) -> AdapterRecord:
 
 
 def named_adapters(core: Core) -> list[str]:
-    """The names of the adapters that models of a core run with, in order."""
+    """Return the sorted names of the adapters that models of a core run with."""
     return sorted({model.adapter for tool in core.tools for model in tool.models} - {""})
 
 
 def adapter_fields(adapters: Iterable[AdapterRecord], model: Model) -> Mapping[str, Json]:
-    """What a record of an ask says of the adapter of the model that is asked."""
+    """Return the fields of a question's record about the adapter of the asked model."""
     if not model.adapter:
         return {}
     return next((item.fields for item in adapters if item.name == model.adapter), {})
@@ -69,27 +69,27 @@ POST_PROCESSING, RAW_INPUT = "post_processing_only", "raw_input_dependent"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What the replay needs of `open`.
+    """The settings of `open` that the replay needs.
 
     Attributes:
         started_ms: for node ids.
         after: the calls before the root of the run.
         seed_commitment: 32 bytes.
         mode, race, keys, recipe: as in the record.
-        claim_type: what it says that a certified stop claims.
-        inflate, tau: exact decimals (numerator, places), at least 1, above 0.
-        alpha, eta: of the potential, exact decimals.
+        claim_type: the claim of a certified stop, as the record states it.
+        inflate, tau: exact decimals (numerator, places); at least 1, and above 0.
+        alpha, eta: the parameters of Phi, exact decimals.
         top: k.
         truncate: K.
-        count_bits: 0 is no limit.
-        max_expansions: None is no cap.
-        timed: whether there is a cap on the time.
-        rule: of asking what calls cost; None where the header has none.
-        caps: on what asking may spend.
-        account: that the run draws on; None: none.
-        adapters: that models run with.
-        raw: whether grammar or models were chosen by what the raw input was.
-        taken: the account of privacy that the run begins with; None: it keeps none.
+        count_bits: the most bits of a race count; 0: no limit.
+        max_expansions: None: no cap.
+        timed: whether there is a cap on time.
+        rule: the rule for questions about costs; None if the header has none.
+        caps: the caps on questions.
+        account: the account that the run draws on; None: no account.
+        adapters: the adapters that models run with.
+        raw: whether the raw input decided the grammar or the models.
+        taken: the privacy spending at the start of the run; None: the run counts no atoms.
     """
 
     started_ms: int
@@ -117,7 +117,7 @@ class Header:
     taken: Taken | None
 
     def full_claim(self, root_rank: int) -> str:
-        """The claim of a certified stop of a run with these settings that claims what it can."""
+        """Return the strongest claim of a certified stop with these settings."""
         if self.mode == "fallback" or self.race == "literal" or self.raw:
             return NO_CERT
         if self.truncate < root_rank:
@@ -125,15 +125,15 @@ class Header:
         return RUN_WISE_EXACT if self.mode == "exact" else RUN_WISE_SURROGATE
 
     def first_claim(self, root_rank: int) -> str:
-        """The claim that the run begins with."""
+        """Return the claim that the run starts with."""
         return NO_CERT if self.claim_type == NO_CERT else self.full_claim(root_rank)
 
 
 def read_header(record: Record) -> Header:
-    """The values of a header whose fields have their form.
+    """Return the values of a header whose fields are well formed.
 
     Raises:
-        Rejected: L103 a decimal or an atom that is not canonical.
+        Rejected: L103: a decimal or an atom is not canonical.
     """
     taken = taken_of(record, says=record["privacy_scope"] != RAW_INPUT)
     limits = record["run_limits"]
@@ -185,7 +185,7 @@ def _account(record: Record) -> AccountRecord | None:
 
 
 def caps_of(limits: Json) -> SpendingCaps:
-    """The caps on asking among the members of an object, their forms looked at."""
+    """Return the caps on questions among the members of an object with checked formats."""
     caps = limits if isinstance(limits, dict) else {}
     price, latency, epsilon = (caps.get(name) for name in ("price_cap", "sla_ms", "epsilon_cap"))
     return SpendingCaps(
@@ -196,10 +196,10 @@ def caps_of(limits: Json) -> SpendingCaps:
 
 
 def nano(value: str, name: str) -> int:
-    """An exact decimal of at most nine places as an integer of nano-units.
+    """Return an exact decimal of at most nine places as an integer of nano-units.
 
     Raises:
-        Rejected: L103 it has more places.
+        Rejected: L103: it has more places.
     """
     number, places = parse_decimal(value, name, Code.LEDGER_SCHEMA)
     ensure(places <= 9, Code.LEDGER_SCHEMA, name, "at most 9 decimal places", value)
@@ -208,17 +208,17 @@ def nano(value: str, name: str) -> int:
 
 
 def taken_of(record: Record, says: bool) -> Taken | None:
-    """The account of privacy that a record begins, by `accounting`; None without a delta.
+    """Return the privacy spending that a record starts with; None without a delta.
 
     Args:
-        says: whether anything is stated of it.
+        says: whether records state the spending.
 
     Raises:
-        Rejected: L103 what is no atom; E103, E104 atoms that do not go together.
+        Rejected: L103 an atom is malformed; E103, E104 the atoms do not fit together.
     """
     if "delta" not in record:
         return None
-    # Who counts no atoms has none of the accountant to trust, nor to load.
+    # imported only here: most runs count no atoms and do not need the accountant
     from tcc_certs.policy.atoms import canonical_atom
     from tcc_certs.privacy.accountant import PLD, RENYI
     from tcc_certs.privacy.spending import account, exact_delta

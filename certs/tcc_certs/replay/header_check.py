@@ -1,10 +1,9 @@
-"""The header of a ledger against the artifact, against itself, and against what the auditor knows.
+"""Checks the header of a ledger against the artifact, itself, and the auditor's knowledge.
 
 Normative text: docs/spec/ledger.md, sections 3, 4, 6 and 7.  Rules of a later version, such as
-another race, are declined before anything else is looked at: their ledgers are not broken, and
-never pass.  Before its randomness is public a run commits to its settings (the opening O) and to
-its seed.  Cost: a hash for each commitment, and one pass over the bytes for the seed in the last
-line.
+another race, are declined first: such a ledger is not broken, but never valid.  Before its
+randomness is public, a run commits to its settings (the opening O) and to its seed.  Cost: a hash
+for each commitment, and one pass over the bytes for the seed in the last line.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from tcc_certs.replay.header import POST_PROCESSING, RAW_INPUT, Header, named_ad
 from tcc_certs.replay.kappa import NodeSink
 from tcc_certs.replay.language import RunRoot, root_of
 
-Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether it holds, what is expected
+Rule: TypeAlias = "tuple[str, bool, object]"  # field, whether the check passes, expectation
 
 _ASKS = ("leaf", "node", "never")
 _KNOWN: Mapping[str, tuple[str, ...]] = {
@@ -41,10 +40,10 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
 
 
 def check_version(record: Record) -> None:
-    """Check that this version has rules for the schema, the mode and the policies of a ledger.
+    """Check that this version knows the schema, the mode and the policies of a ledger.
 
     Raises:
-        Rejected: D102 another schema, D101 a mode or a policy that this version has no rules for.
+        Rejected: D102 another schema; D101 an unknown mode or policy.
     """
     schema = record.get("schema")
     if isinstance(schema, str):
@@ -58,15 +57,15 @@ def check_version(record: Record) -> None:
 def check_header(
     record: Record, header: Header, artifact: CheckedArtifact, findings: Findings
 ) -> RunRoot:
-    """The header names this artifact, and its settings go together; the root of the run.
+    """Check that the header names this artifact and has consistent settings; return the run's root.
 
     Args:
-        record: `open`, its fields in their form.
+        record: `open`, whose fields are well formed.
         header: the values of the same record.
 
     Raises:
-        Rejected: L202 it is another artifact's ledger; D101 a way of asking that this version has
-            no rules for; L201 a setting that no run can have.
+        Rejected: L202 the ledger belongs to another artifact.  D101 this version does not know the
+            way of asking.  L201 a setting is not allowed.
     """
     body = encode({name: value for name, value in record.items() if name != "run_id"})
     run_id = uuid7(size(record, "started_ms"), blake(body))
@@ -101,17 +100,17 @@ def check_header(
 
 
 def ranged(artifact: CheckedArtifact) -> bool:
-    """Whether the cost of a call is a range."""
+    """Return whether the cost of any call is a range."""
     return any(map(int.__ne__, artifact.table.cost_low, artifact.table.cost_high))
 
 
 def atomic(artifact: CheckedArtifact) -> bool:
-    """Whether a model carries an atom."""
+    """Return whether any model has an atom."""
     return any(model.atom for tool in artifact.core.tools for model in tool.models)
 
 
 def _check_adapters(record: Record, header: Header, artifact: CheckedArtifact) -> None:
-    """The adapters are those that the models of the core run with, where anybody is asked."""
+    """Check that the adapters are exactly those of the core's models, if the run asks questions."""
     asks = header.rule is not None and header.rule.ask != "never"
     named = named_adapters(artifact.core) if asks else []
     found = [adapter.name for adapter in header.adapters]
@@ -125,7 +124,7 @@ def _compare(record: Record, name: str, expected: Json, code: Code, findings: Fi
 
 
 def _rules(header: Header, counts: str, tilt: int, rank: int) -> Iterator[Rule]:
-    """What section 6 asks of the settings."""
+    """Yield the checks of section 6 about the settings."""
     literal, fallback = header.race == "literal", header.mode == "fallback"
     yield "mode", header.mode != "exact" or counts == "exact", "surrogate, fallback: upper counts"
     yield "race", not literal or (header.mode == "surrogate" and tilt == 0), "coupled"
@@ -145,7 +144,7 @@ def _rules(header: Header, counts: str, tilt: int, rank: int) -> Iterator[Rule]:
 
 
 def _privacy_rules(record: Record, header: Header, artifact: CheckedArtifact) -> Iterator[Rule]:
-    """What section 6 asks of the account of privacy."""
+    """Yield the checks of section 6 about privacy spending."""
     asks, handed, there = header.rule is not None, "atoms" in record, header.taken is not None
     needed = handed or (asks and atomic(artifact))
     yield "delta", there or not needed, "a delta, as atoms are counted"
@@ -158,10 +157,10 @@ def _privacy_rules(record: Record, header: Header, artifact: CheckedArtifact) ->
 
 
 def _asking_rules(header: Header, has_ranges: bool) -> Iterator[Rule]:
-    """What section 6 asks of the settings about costs that are ranges.
+    """Yield the checks of section 6 about costs that are ranges.
 
     Raises:
-        Rejected: D101 a way of asking that this version has no rules for.
+        Rejected: D101: this version does not know the way of asking.
     """
     rule = header.rule
     there = "a controller, as costs are ranges" if has_ranges else "no field"
@@ -179,7 +178,7 @@ def _asking_rules(header: Header, has_ranges: bool) -> Iterator[Rule]:
     yield "controller", 0 < number < 10**places, "a margin above 0, below 1"
 
 
-# ---- Commitments: the opening O, the race's salt, what the auditor knows of them.
+# ---- Commitments: the opening O, the race's salt, and their values as the auditor knows them.
 
 _OPENED = (
     "artifact", "beta", "inflate", "keys", "mode", "race", "recipe", "seed_commitment", "tau",
@@ -188,10 +187,10 @@ _OPENED = (
 
 
 def opening(header: Record, *, rounded: bool) -> bytes:
-    """O, of the settings in `open`; of the calls before the run, where it has any.
+    """Return O, the digest of the settings in `open`, including the calls before the run.
 
     Args:
-        rounded: whether the run's counts are rounded up: its race depends on `count_bits` then.
+        rounded: whether the run's counts are rounded up; then its race depends on `count_bits`.
     """
     names = (*_OPENED, "after") if "after" in header else _OPENED
     names = (*names, "count_bits") if rounded else names
@@ -199,10 +198,11 @@ def opening(header: Record, *, rounded: bool) -> bytes:
 
 
 def race_salt(header: Record, bound: bytes, root: bytes) -> bytes:
-    """The salt of the race key: D(root) alone, or with O, the beacon and the client's nonce.
+    """Return the salt of the race key: D(root), or a digest of O, beacon and client nonce.
 
     Args:
         bound: O.
+        root: D(root).
     """
     beacon, nonce = _public(header, "beacon"), _public(header, "client_nonce")
     if beacon is None and nonce is None:
@@ -226,15 +226,15 @@ def check_public(
     beacon: bytes | None,
     nonce: bytes | None,
 ) -> None:
-    """The header has what the auditor knows of O, of the beacon and of the nonce.
+    """Check that the header agrees with the auditor's O, beacon and nonce.
 
     Args:
-        header: a record `open` whose fields have their form.
-        bound: its O.
-        opened, beacon, nonce: what the auditor knows; None is nothing.
+        header: a record `open` whose fields are well formed.
+        bound: O of this record.
+        opened, beacon, nonce: the values that the auditor knows; None: not known.
 
     Raises:
-        Rejected: L303, L304, L305 the header has another one, or none.
+        Rejected: L303, L304, L305: the header has another value, or none.
     """
     if opened is not None:
         require(opened.hex(), bound.hex(), Code.OPENING_DIGEST, "opening")
@@ -247,12 +247,11 @@ def check_public(
             raise Rejected(code, name, known.hex(), stated)
 
 
-# ---- The seed: handed in, or found in the last record.
+# ---- The seed: an argument, or found in the last record.
 #
-# The uniforms can be checked as they come only if the seed is known before they do, and it stands
-# in the last line: so the input is read to its end once for that line alone, and then once more for
-# everything.  Nothing rests on the first reading: the seed has to match the commitment in the
-# header, and `close` is held against it in the second.
+# Checking uniforms while reading requires the seed, which is in the last line.  So the input is
+# read once for this line, and then again for everything.  The first reading needs no trust: the
+# seed has to match the commitment in the header, and the second reading compares `close` with it.
 
 _BYTES = 32
 
@@ -265,20 +264,20 @@ class Seed:
     salt: bytes
 
     def check(self, commitment: bytes) -> None:
-        """The commitment is to this seed.
+        """Check that the commitment is to this seed.
 
         Raises:
-            Rejected: L301 it is to another one.
+            Rejected: L301: it is to another seed.
         """
         expected = seed_commitment(self.seed, self.salt)
         require(expected.hex(), commitment.hex(), Code.SEED, "seed_commitment")
 
 
 def given_seed(seed: bytes | None, salt: bytes | None) -> Seed | None:
-    """The seed that the caller hands in; without a salt, the default one.
+    """Return the seed that the caller passes; without a salt, use the default salt.
 
     Raises:
-        Rejected: L301, L302 not 32 bytes; L302 a salt without a seed.
+        Rejected: L301, L302 a value is not 32 bytes long; L302 a salt without a seed.
     """
     if seed is None:
         ensure(salt is None, Code.OPENING, "argument opening_salt", "a seed with it", "none")
@@ -291,7 +290,7 @@ def given_seed(seed: bytes | None, salt: bytes | None) -> Seed | None:
 
 
 def logged_seed(chunks: Iterable[bytes]) -> Seed | None:
-    """The seed in the last line, if that line looks like a record with one."""
+    """Return the seed in the last line, if that line looks like a record with a seed."""
     try:
         record = decode(_last_line(chunks), "last line")
     except Rejected:
@@ -305,7 +304,7 @@ def logged_seed(chunks: Iterable[bytes]) -> Seed | None:
 
 
 def _last_line(chunks: Iterable[bytes]) -> bytes:
-    """What stands before the last LF and after the one before it; empty where that is too long."""
+    """Return the last complete line without its LF, or b'' if it is too long."""
     last, pieces, size = b"", list[bytes](), 0
     for chunk in chunks:
         end = chunk.rfind(b"\n")
@@ -323,14 +322,14 @@ def _last_line(chunks: Iterable[bytes]) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """What does not come from the ledger; see :func:`tcc_certs.replay.validate`.
+    """The inputs that do not come from the ledger; see :func:`tcc_certs.replay.validate`.
 
     Attributes:
-        artifact: the kernel has passed it.
-        seed: the one to check uniforms with, given or found in `close`; None: it is withheld.
-        opening, beacon, nonce: what the auditor knows of them.
+        artifact: the artifact that the kernel accepted.
+        seed: the seed to check uniforms with, from an argument or from `close`; None: withheld.
+        opening, beacon, nonce: the values that the auditor knows.
         counts: an artifact with exact counts, for kappa.
-        tell: gets the diagnostics of each node.
+        tell: receives the diagnostics of each node.
     """
 
     artifact: CheckedArtifact

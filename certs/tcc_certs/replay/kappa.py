@@ -1,12 +1,12 @@
-"""Kappa, a diagnostic: how far the counts that a run used are from exact ones, node by node.
+"""Kappa, a diagnostic: for each node, how far the counts of a run are from exact counts.
 
-Normative text: docs/spec/ledger.md, section 10.  No claim rests on it, and it is no part of a
-verdict: a key of a run is that of its own race, and the tightened one belongs to another.  Beside
-each node goes its state in an automaton whose counts are exact: the artifact's own, or that of a
-handed-in artifact of the same core, its counts made again with the run's weights.
+Normative text: docs/spec/ledger.md, section 10.  No claim depends on kappa, and it is not part of a
+verdict: a key of a run belongs to its own race, and the tightened key to another race.  Each node
+has a second state, in an automaton with exact counts.  This is the artifact's own automaton, or
+that of another artifact of the same core, with counts recomputed for the run's weights.
 
-Where the artifact's own counts are exact and the run's, kappa is 0, and no more is loaded.  Cost:
-that of :mod:`tcc_certs.replay.enclosed`.
+If the artifact's own counts are exact and used by the run, kappa is 0, and no further code is
+loaded.  Cost: the cost of :mod:`tcc_certs.replay.enclosed`.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ from tcc_certs.replay.tree import Node, Slot
 if TYPE_CHECKING:
     from tcc_certs.replay.enclosed import Enclosed
 
-KAPPA_BITS = 96  # of the units of kappa
+KAPPA_BITS = 96  # fractional bits of kappa
 NO_KAPPA: Mapping[str, int | str] = {"nodes": 0, "tightened": 0, "mean": "0.0000000000"}
 
 
 class ExactCounts:
-    """An automaton with exact counts to walk beside the run's.
+    """An automaton with exact counts, which is walked in parallel with the run's automaton.
 
     Attributes:
         automaton: deterministic.
-        call: for each call of the run its index there, -1: none; None: it is the run's automaton.
-        own: m of each state where the artifact has it itself, else None.
+        call: for each call of the run its index in this automaton, or -1; None: it is the run's
+            automaton.
+        own: m of each state if the artifact has it; else None.
     """
 
     def __init__(
@@ -48,10 +49,10 @@ class ExactCounts:
         own: Sequence[int] | None,
         made: Sequence[Enclosed] = (),
     ) -> None:
-        """Take an automaton.
+        """Store the automaton.
 
         Args:
-            made: m of each state in the run's weights, where there is no `own`.
+            made: m of each state with the run's weights, if `own` is None.
         """
         self.automaton = automaton
         self.call = call
@@ -59,19 +60,22 @@ class ExactCounts:
         self._made = made
 
     def count(self, state: int) -> Enclosed:
-        """m of a state, in units of 2^(F*d)."""
+        """Return m of a state, in units of 2^(F*d)."""
         from tcc_certs.replay.enclosed import enclosed
 
         return self._made[state] if self.own is None else enclosed(self.own[state])
 
     def step(self, state: int, slot: Slot) -> int | None:
-        """The state of a child, its parent's for `stop`; None: no plan is there."""
+        """Return the state of a child; for `stop`, the parent's state.
+
+        None: no plan is below the child.
+        """
         if slot.call is None or slot.states is None:
             return state if self.automaton.accept[state] else None
         return slot.states[0] if self.call is None else self._led(state, self.call[slot.call])
 
     def root(self, root: RunRoot) -> int | None:
-        """The state of a run's root."""
+        """Return the state of a run's root."""
         if self.call is None:
             return root.states[0]
         state: int | None = self.automaton.root
@@ -87,7 +91,10 @@ class ExactCounts:
 
 
 def own_counts(artifact: CheckedArtifact, language: Language) -> ExactCounts | None:
-    """The artifact's own automaton, where its plans are exactly the run's."""
+    """Return the artifact's own automaton if its plans are exactly the plans of the run.
+
+    Else None.
+    """
     if not language.deterministic or artifact.file.manifest.relaxed:
         return None
     if not language.upper:
@@ -101,10 +108,10 @@ def own_counts(artifact: CheckedArtifact, language: Language) -> ExactCounts | N
 def handed_counts(
     exact: CheckedArtifact, artifact: CheckedArtifact, language: Language
 ) -> ExactCounts:
-    """The automaton of `exact`, handed in by the auditor.
+    """Return the automaton of `exact`, an artifact that the auditor gives.
 
     Raises:
-        Rejected: L202 its counts are bounds, or it is of another core.
+        Rejected: L202: its counts are bounds, or it has another core.
     """
     from tcc_certs.replay.enclosed import enclosed_counts
 
@@ -125,10 +132,10 @@ def handed_counts(
 
 
 class Kappa:
-    """The figure of a run, made up as its nodes are pushed.
+    """The kappa statistics of a run, updated as its nodes are pushed.
 
     Attributes:
-        root: the exact state of the run's root; None: there is none.
+        root: the exact state of the run's root, or None.
     """
 
     def __init__(self, language: Language, exact: ExactCounts | None, root: RunRoot) -> None:
@@ -139,14 +146,18 @@ class Kappa:
         self._nodes = self._tightened = self._sum = 0
 
     def step(self, state: int | None, slot: Slot) -> int | None:
-        """The exact state of a child."""
+        """Return the exact state of a child, or None."""
         return None if self._exact is None or state is None else self._exact.step(state, slot)
 
     def note(self, states: States | None, exact: int | None) -> int | None:
-        """A node was pushed, with its states (None: a leaf) and its exact state; its kappa.
+        """Count a pushed node, and return its kappa.
+
+        Args:
+            states: the states of the node; None: a leaf.
+            exact: its exact state, or None.
 
         Returns:
-            in units of 2^-96, rounded down; None where there is no exact count.
+            kappa in units of 2^-96, rounded down; None without an exact count.
         """
         if self._exact is None or exact is None:
             return None
@@ -163,28 +174,28 @@ class Kappa:
         return kappa
 
     def document(self) -> Mapping[str, int | str]:
-        """``nodes``, ``tightened``, ``mean``."""
+        """Return ``nodes``, ``tightened`` and ``mean``."""
         mean = divide_nearest(self._sum, max(1, self._nodes) << KAPPA_BITS - 32)
         return {"nodes": self._nodes, "tightened": self._tightened, "mean": format_q32(mean)}
 
 
-# ---- Diagnostics of each node, for whoever asks for them.
+# ---- Diagnostics of each node.
 
 NodeSink: TypeAlias = "Callable[[Mapping[str, Json]], None]"
 
 
 def node_diagnostic(started_ms: int, node: Node, key: int, kappa: int | None) -> Mapping[str, Json]:
-    """What is said of a node that was pushed.
+    """Return the diagnostic object of a pushed node.
 
     Args:
-        key: Q64.64, as it was published.
-        kappa: in units of 2^-96, at most 0; None where there is none: no exact counts are at hand,
-            no plan is below the node, or its key does not come of counts.
+        key: Q64.64, as published.
+        kappa: in units of 2^-96, at most 0.  None if no exact counts are available, no plan is
+            below the node, or its key does not depend on counts.
     """
     tight: dict[str, Json] = {}
     if kappa is not None:
         tight["kappa"] = format_q32(divide_nearest(kappa, 1 << KAPPA_BITS - 32))
-        # Rounded up, as a bound is.
+        # Rounded up, because it is a bound.
         tight["key_tight"] = format_q64(clamp(key - (-kappa >> KAPPA_BITS - 64)))
     return {
         "diagnostic": True,

@@ -1,17 +1,17 @@
-"""What a record of each kind has to say, and what it changes in the run.
+"""The expected content of each kind of record, and its effect on the run.
 
 Normative text: docs/spec/ledger.md, sections 3 and 5; docs/spec/race.md, section 18.  ``open`` and
-``close`` are with :mod:`~tcc_certs.replay.header_check` and :mod:`~tcc_certs.replay.closing`, kinds
-that few runs have with :mod:`tcc_certs.replay.races.rest` and :mod:`tcc_certs.replay.asking.asked`,
-which are loaded where they are read; the table of kinds is at the end.
+``close`` are in :mod:`~tcc_certs.replay.header_check` and :mod:`~tcc_certs.replay.closing`.  Rare
+kinds are in :mod:`tcc_certs.replay.races.rest` and :mod:`tcc_certs.replay.asking.asked`, which are
+imported lazily.  The table of kinds is at the end.
 
-Of nearly all records a seed says everything.  Each of their kinds is one function that makes what
-is expected, asks whether the record says that, and only then changes the run.  It is asked twice at
-most: whether the line has the bytes of the expected one (:func:`passes`), and where it has others,
-field by field.
+The seed determines the content of nearly all records.  Each of their kinds has one function.  It
+makes the expected record, calls `holds` to compare, and changes the run only if the result is True.
+It is called at most twice: first to compare the bytes of the line (:func:`passes`), and if they
+differ, to compare field by field.
 
-Cost: of a node the policy's push and a digest; of an expansion a winner, and Phi; of a leaf an
-exponential; of a downgrade to fallback a key for every leaf and every item.
+Cost: a node takes the policy's push and a digest.  An expansion takes a winner and Phi.  A leaf
+takes an exponential.  A downgrade to fallback takes a key for every leaf and every item.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from tcc_certs.replay.tree import Node, below, child_digest, root_node, share
 
 
 def passes(run: ReplayedRun, body: bytes) -> bool:
-    """Whether this is the body of the line that comes next, by a seed alone; then it is taken.
+    """Return whether `body` is the expected next line by the seed alone, and process it if so.
 
-    Where it is not, nothing has happened.
+    If it is not, the run is unchanged.
     """
     word = run.key
     if word is None:
@@ -52,11 +52,11 @@ def passes(run: ReplayedRun, body: bytes) -> bool:
 
 
 def replay_derived(kind: str, run: ReplayedRun, record: Record, line: int) -> None:
-    """Hold a record of which a seed says everything against the expected one, field by field.
+    """Compare a record that follows from the seed with the expected record, field by field.
 
     Raises:
-        Rejected: L602 it is another child, L603 a node that is in the frontier, L104 no node or
-            rest is expected, L608 a share is lost; as
+        Rejected: L602 the record is about another child.  L603 the node is in the frontier.  L104
+            no node or rest is expected.  L608 a share is lost.  Also the codes of
             :meth:`tcc_certs.replay.run.ReplayedRun.check_pop`.
     """
     if kind == "node" and run.nodes and not run.pushes:
@@ -68,7 +68,7 @@ def replay_derived(kind: str, run: ReplayedRun, record: Record, line: int) -> No
 
 @cache
 def step_of(kind: str) -> Step:
-    """What takes a record of one of the kinds of which a seed says everything."""
+    """Return the function that processes records of a kind that follows from the seed."""
     if kind in ("rest", "draw"):
         race = runs.rest_race()
         steps: Mapping[str, Step] = {"rest": race.push_rest, "draw": race.pop_rest}
@@ -76,11 +76,11 @@ def step_of(kind: str) -> Step:
     return {"node": push_node, "expand": pop_node, "leaf": pop_leaf}[kind]
 
 
-# ---- ``node``: the root, then the children of what was popped that nothing forbids, in order.
+# ---- ``node``: the root, then the allowed children of the popped item, in order.
 
 
 def push_node(run: ReplayedRun, word: Word, holds: Holds) -> bool:
-    """The node that is expected is pushed, where the record says so."""
+    """Push the expected node, if the record holds."""
     parent = run.parent
     if parent is None:
         node = root_node(run.root, run.constraints, run.kappa.root)
@@ -109,7 +109,7 @@ def push_node(run: ReplayedRun, word: Word, holds: Holds) -> bool:
 
 
 def pop_node(run: ReplayedRun, word: Word, holds: Holds) -> bool:
-    """The top of the frontier is expanded, where the record says so."""
+    """Expand the top of the frontier, if the record holds."""
     node = run.top
     popped = run.policy.pop(node, word)
     if popped.arrival is not node.arrival:
@@ -129,11 +129,11 @@ def pop_node(run: ReplayedRun, word: Word, holds: Holds) -> bool:
     return True
 
 
-# ---- ``leaf``: the greatest item of the frontier is a plan; it has its value.
+# ---- ``leaf``: the greatest item of the frontier is a plan, which gets its value.
 
 
 def pop_leaf(run: ReplayedRun, word: Word, holds: Holds) -> bool:
-    """The top of the frontier, a leaf, is found, where the record says so."""
+    """Pop the top of the frontier, a leaf, if the record holds."""
     node = run.top
     popped = run.policy.pop(node, word)
     incumbent = run.best.incumbent_with(node, popped.value)
@@ -148,17 +148,17 @@ def pop_leaf(run: ReplayedRun, word: Word, holds: Holds) -> bool:
     return True
 
 
-# ---- ``downgrade``: surrogate from the root on, or fallback for every leaf and every item.
+# ---- ``downgrade``: to surrogate before the root, or to fallback for every leaf and item.
 
 
 def replay_downgrade(run: ReplayedRun, record: Record, line: int) -> None:
-    """What a `CountFail` or a `BudgetFail` makes of a run.
+    """Apply the downgrade after a `CountFail` or a `BudgetFail`.
 
-    Rounded counts are bounds from the root on, and of the claim nothing is lost but its name.  In
-    fallback an item of the rest race has its node's bound.
+    Rounded counts are bounds from the root on, so only the name of the claim changes.  In fallback,
+    an item of the rest race has the bound of its node.
 
     Raises:
-        Rejected: L604 no guard asks for it; D302 leaves have values that want the seed.
+        Rejected: L604 no guard requires a downgrade; D302 values of leaves need the withheld seed.
     """
     if run.narrows:
         run.claim, run.narrows = lowered(run.claim), False
@@ -185,25 +185,25 @@ def replay_downgrade(run: ReplayedRun, record: Record, line: int) -> None:
 
 
 def lowered(claim: str) -> str:
-    """The claim of a run whose counts have become bounds before its first word is drawn."""
+    """Return the claim of a run whose counts became bounds before any word was drawn."""
     return RUN_WISE_SURROGATE if claim == RUN_WISE_EXACT else claim
 
 
-# ---- ``recovered``: a run that broke off was resumed here; what was dropped nobody can know.
+# ---- ``recovered``: an interrupted run was resumed here; the dropped bytes are unknown.
 
 
 def replay_recovered(run: ReplayedRun, record: Record, line: int) -> None:
-    """Hold a ``recovered`` record against the number of records before it.
+    """Check the number of records in a ``recovered`` record.
 
     Raises:
-        Rejected: L104 it tells another number.
+        Rejected: L104: it has another number.
     """
     stated = size(record, "records")
     ensure(stated == line - 1, Code.LEDGER_ORDER, "records", line - 1, stated)
 
 
 def _asked(run: ReplayedRun, record: Record, line: int) -> None:
-    """As :data:`tcc_certs.replay.asking.asked.ASKED`."""
+    """Call the function of :data:`tcc_certs.replay.asking.asked.ASKED` for this kind."""
     from tcc_certs.replay.asking.asked import ASKED
 
     ASKED[str(record["kind"])](run, record, line)

@@ -1,11 +1,11 @@
-"""What a run reads of an artifact that the kernel has passed, in one place.
+"""The parts of an accepted artifact that a run reads.
 
-Normative text: docs/spec/artifact.md, docs/spec/race.md.  A node stands at a set of states: one
-state where the automaton is deterministic.  Counts of a set are sums.  n of a set is a pair, count
-and unit, n = count / 2^unit: rounded counts are never written out, as all of them together may take
-the square of the artifact's size; the powers of two that they have go into the unit.
-Cost: one logarithm a distinct cost, for the envelope of recipe R1, and one pass over the edges to
-inflate.
+Normative text: docs/spec/artifact.md, docs/spec/race.md.  A node has a set of states: a single
+state if the automaton is deterministic.  Counts of a set are sums. n of a set is a pair of count
+and unit, n = count / 2^unit.  Rounded counts are never expanded, because all of them together may
+take the square of the artifact's size.  Their powers of two go into the unit.
+Cost: one logarithm for each distinct cost, for the envelope of recipe R1.  One pass over the edges
+to inflate.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from tcc_certs.race.enclosures import call_residual, score
 from tcc_certs.rounded import RoundedCounts, count_pairs, round_up
 from tcc_certs.statements import Constraints, Tally, residual_constraints
 
-# ---- Race counts as a run uses them: all integers m(q) in units of 2^(F*d(q)), made bottom-up.
+# ---- Race counts in a run: integers m(q) in units of 2^(F*d(q)), computed bottom-up.
 
 
 def edge_sum(
     automaton: Automaton, weight: Sequence[int], fraction_bits: int, count: Sequence[int], q: int
 ) -> int:
-    """What the children of state `q` add up to, in its own units (the right side of C4).
+    """Return the sum of the masses of a state's children, in the units of `q` (right side of C4).
 
     Args:
         weight: W of each call of the automaton.
@@ -51,14 +51,14 @@ def inflated_counts(
     race_count: Sequence[int],
     factor: tuple[int, int],
 ) -> Sequence[int]:
-    """m'(q) = max(ceil(factor * m(q)), the sum of the edges with m' of the targets).
+    """Return m'(q) = max(ceil(factor * m(q)), the sum of the masses with m' of the targets).
 
     Args:
         race_count: m of each state.
         factor: at least 1, an exact decimal (numerator, places).
 
     Raises:
-        Rejected: D201 they would take more than MAX_WRITTEN_BYTES.
+        Rejected: D201: the counts would take more than MAX_WRITTEN_BYTES.
     """
     if factor == (1, 0):
         return race_count
@@ -74,14 +74,14 @@ def inflated_counts(
 def _ensure_written(
     automaton: Automaton, race_count: Sequence[int], factor: tuple[int, int]
 ) -> None:
-    """Declines counts that are much more than the artifact when they are written out.
+    """Decline inflated counts that would be much larger than the artifact when expanded.
 
-    m' is at most ceil(factor + 1) * m, so it has at most as many bits as the two together.  Of each
-    state there are m', the bracket and the masses of its children.  What the counts of the artifact
-    take that are written out there is not counted.
+    m' is at most ceil(factor + 1) * m, so it has at most as many bits as both factors together.
+    Each state has m', the bracket and the masses of its children.  The bits of counts that the
+    artifact itself has expanded are not included.
 
     Raises:
-        Rejected: D201 past MAX_WRITTEN_BYTES.
+        Rejected: D201: more than MAX_WRITTEN_BYTES.
     """
     more = (-(-factor[0] // 10 ** factor[1]) + 1).bit_length()
     starts, bits = automaton.edge_start, 0
@@ -101,10 +101,10 @@ def rounded_counts(
     least: Sequence[int],
     bits: int,
 ) -> RoundedCounts:
-    """m^(q), the least number of so many bits at or above m(q) and the masses with m^ together.
+    """Return m^(q), the least number of `bits` bits not below m(q) and the masses with m^ together.
 
-    Superadditive in every state, so a bound of what it is taken over (Certificates.v:
-    superadditive_counts_are_bounds); the sums are never written out.
+    The result is superadditive in every state, so it bounds the counts (Certificates.v:
+    superadditive_counts_are_bounds).  The sums are never expanded.
 
     Args:
         least: m of each state, as the run would use it.
@@ -119,7 +119,7 @@ def rounded_counts(
         for call, target in automaton.edges(q):
             lift = stop - fraction_bits * (1 + rank[target]) + exponent[target]
             terms.append((weight[call] * mantissa[target], lift))
-        # Of canonical pairs the one with the greater exponent is the greater number.
+        # Canonical pairs compare by the exponent first.
         (number, up), (value, shift) = round_up(terms, bits), round_up([own], bits)
         up, number = max((up, number), (shift, value))
         mantissa.append(number)
@@ -134,21 +134,24 @@ States: TypeAlias = "tuple[int, ...]"  # strictly increasing, never empty
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """What a run reads of an artifact.
+    """The parts of an artifact that a run reads.
 
     Attributes:
         automaton: states, edges, acceptance, rank.
         deterministic: whether a call leads to one state.
         upper: whether the artifact's counts are bounds.
         texts: canonical text of each call.
-        weight: W of each call; cost_low, cost_high: nano-units.
-        plans, race_count: N and m of each state, m inflated where the run inflates.
-        count, raised: of each state such that m is count * 2^raised.
-        rounded: whether m was rounded up, as it is wider than the run may use.
-        cost_to_go, residual_to_go: h, nano-units, and g, Q31.32, of each state.
+        weight: W of each call.
+        cost_low, cost_high: the costs of each call, nano-units.
+        plans: N of each state.
+        race_count: m of each state, inflated if the run inflates.
+        count, raised: for each state, m = count * 2^raised.
+        rounded: whether m was rounded up, because it has more bits than the run may use.
+        cost_to_go: h of each state, nano-units.
+        residual_to_go: g of each state, Q31.32.
         fraction_bits, beta: F and beta.
-        envelope: max(0, largest r of any call), Q31.32: recipe R1's step; 0 where R2 is in use.
-        cheapest: min(0, least cost_low of any call), nano-units: the same of fallback.
+        envelope: max(0, the largest r of any call), Q31.32, for recipe R1; 0 with R2.
+        cheapest: min(0, the least cost_low of any call), nano-units, for fallback with recipe R1.
         root_digest: D(root).
     """
 
@@ -174,17 +177,17 @@ class Language:
 
     @property
     def root(self) -> States:
-        """The root's states."""
+        """The states of the root."""
         return (self.automaton.root,)
 
     def rank(self, states: States) -> int:
-        """d of a set: most calls that may still follow."""
+        """Return d of a set: the greatest number of calls that may still follow."""
         if len(states) == 1:
             return self.automaton.rank[states[0]]
         return max([self.automaton.rank[q] for q in states])
 
     def rate(self, states: States) -> tuple[int, int]:
-        """n of a set, as (count, unit): n = count / 2^unit."""
+        """Return n of a set as (count, unit): n = count / 2^unit."""
         bits, rank, raised = self.fraction_bits, self.automaton.rank, self.raised
         if len(states) == 1:
             (q,) = states
@@ -194,9 +197,9 @@ class Language:
         return sum(counts), unit
 
     def count_bits(self, states: States) -> int:
-        """How many bits m of a set takes, in units of 2^(F*d).
+        """Return the number of bits of m of a set, in units of 2^(F*d).
 
-        Of rounded counts the mantissa's, in a set that of the widest member.
+        For rounded counts, it is the number of bits of the mantissa, in a set of the widest member.
         """
         if isinstance(self.race_count, RoundedCounts):
             return max([self.race_count.mantissa[q].bit_length() for q in states])
@@ -204,15 +207,15 @@ class Language:
         return count.bit_length() + self.fraction_bits * self.rank(states) - unit
 
     def number_of_plans(self, states: States) -> int:
-        """N of a set: plans below it, or a bound."""
+        """Return N of a set: the number of plans below it, or a bound of it."""
         return self.plans[states[0]] if len(states) == 1 else sum([self.plans[q] for q in states])
 
     def accepts(self, states: States) -> bool:
-        """Whether a plan may stop there, as far as the automaton says."""
+        """Return whether a plan may stop at a set, as far as the automaton decides it."""
         return any(self.automaton.accept[q] for q in states)
 
     def steps(self, states: States) -> list[tuple[int, States]]:
-        """The calls that lead on, in canonical order, and where to."""
+        """Return the calls after a set in canonical order, each with the set that it leads to."""
         if len(states) == 1 and self.deterministic:
             return [(call, (target,)) for call, target in self.automaton.edges(states[0])]
         targets: dict[int, set[int]] = {}
@@ -222,7 +225,7 @@ class Language:
         return [(call, tuple(sorted(targets[call]))) for call in sorted(targets)]
 
     def bound(self, recipe: str, states: States | None, cost_low: int) -> Fraction:
-        """M of a node at `states` (None: a leaf) whose calls so far cost `cost_low`."""
+        """Return M of a node at `states` (None: a leaf) whose calls so far cost `cost_low`."""
         numerator, denominator = score(self.beta, cost_low)
         if states is None:
             return numerator, denominator
@@ -233,7 +236,7 @@ class Language:
         return (numerator << 32) + ahead * denominator, denominator << 32
 
     def least_cost(self, recipe: str, states: States) -> int:
-        """What the calls after a set cost at least, nano-units: h by r2, by r1 a bound of it."""
+        """Return the least cost of the calls after a set, nano-units: h by R2, a bound by R1."""
         if recipe == "r2":
             return min([self.cost_to_go[q] for q in states])
         return self.rank(states) * self.cheapest
@@ -246,11 +249,11 @@ def language_of(
     count_bits: int = 0,
     root: States = (),
 ) -> Language:
-    """What a run reads of an artifact; that of the last settings stays with the artifact.
+    """Return the language of an artifact.  The artifact caches the last result.
 
     Args:
-        count_bits: most bits of a count that the run uses; 0 is no limit.
-        root: where it begins; no count that it meets is wider than the one there.
+        count_bits: the most bits of a count that the run uses; 0: no limit.
+        root: the states of the run's root; no count of the run is wider than the root's.
     """
     settings = inflate, recipe, count_bits, root if count_bits else ()
     kept = artifact.kept.get("language")
@@ -264,7 +267,7 @@ def language_of(
 
 
 def _rounded(language: Language, bits: int) -> Language:
-    """The language with its race counts rounded up."""
+    """Return the language with race counts rounded up."""
     counts = rounded_counts(
         language.automaton, language.weight, language.fraction_bits, language.race_count, bits
     )
@@ -276,13 +279,14 @@ def _rounded(language: Language, bits: int) -> Language:
 def read_language(
     artifact: CheckedArtifact, inflate: tuple[int, int] = (1, 0), recipe: str = "r1"
 ) -> Language:
-    """The language of an artifact that the kernel has passed, its race counts times `inflate`.
+    """Return the language of an accepted artifact, with race counts multiplied by `inflate`.
 
     Args:
-        recipe: of the keys that will be asked for.
+        recipe: the recipe of the keys, ``r1`` or ``r2``.
 
     Raises:
-        Rejected: D203 it is for a gate, and has no race counts; D204 its plans have no bound.
+        Rejected: D203 the artifact is for a gate, and has no race counts; D204 its plans have no
+            bound.
     """
     manifest, columns = artifact.file.manifest, artifact.file.columns
     require_race_counts(manifest)
@@ -320,26 +324,25 @@ def read_language(
     )
 
 
-# ---- The root of a run: that of the artifact, or where the calls of `after` lead from there.
+# ---- The root of a run: the artifact's root, or the node to which the calls of `after` lead.
 #
-# Normative text: docs/spec/race.md, sections 2 and 23.  The calls that were made before the run
-# count for three things: its context D is folded along them, its state is where they lead, and
-# the statements left to the run have seen them.  All else (costs, depth, ranks, counts, the cut
-# and its tail) begins at that state.  `after` is a claim of the ledger like any other: where no
-# edge carries one of its calls, or a statement forbids it, it is no prefix of a plan, and the
-# ledger is invalid.  Cost: a bisection in the calls and one among the edges of each state held,
-# for each call.
+# Normative text: docs/spec/race.md, sections 2 and 23.  The calls before the run matter in three
+# ways: its context D is folded along them, they lead to its state, and they advance the statements
+# left to the run.  Everything else (costs, depth, ranks, counts, the cut and its tail) begins at
+# that state.  `after` is a claim of the ledger like any other.  If a call has no edge, or a
+# statement forbids it, the ledger is invalid.  Cost: for each call, one binary search among the
+# calls, and one among the edges of each state.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRoot:
-    """Where a run begins.
+    """The start of a run.
 
     Attributes:
-        after: the numbers of the calls before it.
-        states: where they lead, strictly increasing.
+        after: the indices of the calls before it.
+        states: the states that they lead to, strictly increasing.
         digest: D.
-        tally: what the statements left to the run have seen; those of a cut begin here.
+        tally: the state of the statements left to the run; those of a cut begin here.
         rank: d, the most calls that may follow.
     """
 
@@ -351,10 +354,10 @@ class RunRoot:
 
 
 def root_of(artifact: CheckedArtifact, after: Sequence[str] = ()) -> RunRoot:
-    """The root of a run after these calls.
+    """Return the root of a run after these calls.
 
     Raises:
-        Rejected: L201 they are no prefix of a plan.
+        Rejected: L201: the calls are no prefix of a plan.
     """
     rows = artifact.automaton
     states: States = (rows.root,)
@@ -376,13 +379,13 @@ def root_of(artifact: CheckedArtifact, after: Sequence[str] = ()) -> RunRoot:
 
 
 def _number(calls: Sequence[str], text: str) -> int | None:
-    """The number of a call; None where there is none of that text."""
+    """Return the index of a call with this text, or None."""
     at = bisect_left(calls, text)
     return at if at < len(calls) and calls[at] == text else None
 
 
 def _led(rows: Automaton, states: States, call: int) -> States:
-    """All states that the call leads to from one of `states`."""
+    """Return all states that the call leads to from any of `states`."""
     found: set[int] = set()
     for q in states:
         end = rows.edge_start[q + 1]

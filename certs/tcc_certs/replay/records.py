@@ -1,8 +1,8 @@
-"""The records that are expected: what a ledger has to say at each point of a run, field by field.
+"""The expected records: the fields of each record of a run.
 
-Normative text: docs/spec/ledger.md, sections 3 and 11.  The replay makes the expected record and
-:func:`compare` holds the one that is there against it; a field more or less is a finding too.
-Cost: the text of two or three numbers a record.
+Normative text: docs/spec/ledger.md, sections 3 and 11.  The replay makes the expected record, and
+:func:`compare` compares the record of the ledger with it.  An additional or missing field is a
+finding, too.  Cost: the text of two or three numbers for each record.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from tcc_certs.replay.tree import Node
 REPR_CALLS, REPR_BYTES = 3, 48
 MAX_TEXTS = 1 << 16
 POPS = frozenset({"draw", "expand", "leaf"})
-DERIVED = POPS | {"node", "rest"}  # a seed says all of what these have to say
-# Whatever of it is wrong makes what follows wrong as well.
+DERIVED = POPS | {"node", "rest"}  # the kinds whose content follows from the seed
+# In the order of findings: a wrong field makes later fields wrong as well.
 _NODE_FIELDS = (
     "kind", "node_id", "ctx_digest", "ctx_repr", "U", "neg_log_t", "key_raw", "parent_id", "call",
     "tie_token", "state", "N", "Nub",
@@ -72,10 +72,10 @@ _CODES: Mapping[str, Code] = {
 
 
 def compare(expected: Record, found: Record, line: int, rest: Code, findings: Findings) -> None:
-    """Note every field in which `found` differs from `expected`.
+    """Add a finding for every field in which `found` differs from `expected`.
 
     Args:
-        rest: the code of fields that have none of their own.
+        rest: the code for fields without a code in `_CODES`.
     """
     if found == expected:
         return
@@ -92,15 +92,16 @@ def compare(expected: Record, found: Record, line: int, rest: Code, findings: Fi
 def hold_against(
     expected: Record | bytes, record: Record, line: int, place: Node | None, findings: Findings
 ) -> None:
-    """Note every field in which a record of the run differs from the one that is expected.
+    """Add a finding for every field in which a record of the run differs from the expected record.
 
     Args:
         expected: a record, or the body of its line.
-        place: the child that it has to be about, whatever else it gets wrong; None: a record of an
-            item that is popped, about which it has to be then.
+        place: the child that the record must be about, even if other fields are wrong.  None: a
+            record about a popped item, which must be the expected item.
 
     Raises:
-        Rejected: as :func:`looked_into` and :func:`check_place`; L601 it is about another item.
+        Rejected: L601 the record is about another item; a code of :func:`looked_into` or
+            :func:`check_place`.
     """
     expected = record_of(expected)
     found = looked_into(record, line)
@@ -113,10 +114,10 @@ def hold_against(
 
 
 def looked_into(record: Record, line: int) -> Record:
-    """The record with its fields in their form.
+    """Return the record after checking the format of its fields.
 
     Raises:
-        Rejected: L101 the line is not canonical; D101, L103 its record is none of the schema.
+        Rejected: L101 the line is not canonical; D101, L103 it is no record of the schema.
     """
     if not isinstance(record, Line):
         return record
@@ -125,7 +126,7 @@ def looked_into(record: Record, line: int) -> Record:
     return read
 
 
-# ---- The lines of records that a seed says all of, as bytes.
+# ---- Lines of records whose content follows from the seed, as bytes.
 
 _TEXT = '"%s"'
 _FORMS = {"step": "%s", "dead_end": "true%.0s"}  # a whole number; True
@@ -133,19 +134,19 @@ _FORMS = {"step": "%s", "dead_end": "true%.0s"}  # a whole number; True
 
 @lru_cache(maxsize=1 << 6)
 def _form(names: tuple[str, ...]) -> tuple[str, Callable[[Mapping[str, Json]], tuple[Json, ...]]]:
-    """The canonical text of a record with these members, without what they say."""
+    """Return a format string for the text of a record with these members, and its getter."""
     members = [f'"{name}":{_FORMS.get(name, _TEXT)}' for name in sorted(names)]
     return f"{{{','.join(members)}}}", itemgetter(*sorted(names))
 
 
 def body_of(record: Mapping[str, Json]) -> bytes:
-    """The body of the line of a record in whose texts nothing is to be escaped."""
+    """Return the body of the line of a record whose texts need no escapes."""
     form, told = _form(tuple(record))
     return (form % told(record)).encode()
 
 
 class RunTexts:
-    """What the records of one parent's children share, and those of all nodes of a run.
+    """Texts that are shared by the records of one parent's children, and by all nodes of a run.
 
     Attributes:
         name: the UUID of the node that was popped last.
@@ -161,19 +162,19 @@ class RunTexts:
         self.name = ""
 
     def named(self, digest: bytes) -> str:
-        """The UUID of a node or leaf."""
+        """Return the UUID of a node or leaf."""
         return uuid7_of_hex(self._stamp, digest.hex())
 
     def expect(self, parent: Node, name: str) -> None:
-        """The records of the children of `parent` are next, and of what is left of them."""
+        """Prepare the texts for the children of `parent`, whose records are next."""
         self.name = name
         self._before = tuple(parent.calls(REPR_CALLS - 1))
 
     def node(self, node: Node, race: Mapping[str, str]) -> bytes:
-        """The body of the line of the ``node`` record of the root, or of a child of that parent.
+        """Return the body of the ``node`` record of the root, or of a child of the expected parent.
 
         Args:
-            race: ``key_raw``, and where the race says so ``U`` and ``neg_log_t``.
+            race: ``key_raw``, and ``U`` and ``neg_log_t`` if the race has them.
         """
         states, call = node.states, node.call
         opening, closing = self._places.get(states) or self._place(states)
@@ -194,7 +195,7 @@ class RunTexts:
         ).encode()
 
     def _place(self, states: States | None) -> tuple[str, str]:
-        """What stands before the uniform, and between parent and position."""
+        """Return the text before the uniform, and the text between parent and position."""
         language = self._language
         opening, closing = "{", ""
         plans = 1 if states is None else language.number_of_plans(states)
@@ -211,7 +212,7 @@ class RunTexts:
 
 @lru_cache(maxsize=1 << 14)
 def _context(calls: tuple[str, ...]) -> str:
-    """``ctx_repr``: the last three calls of a prefix or fewer, cut from the left to 48 bytes."""
+    """Return ``ctx_repr``: the last three calls of a prefix, cut from the left to 48 bytes."""
     raw = " ".join(calls).encode()[-REPR_BYTES:]
     start = 0
     while start < len(raw) and raw[start] & 0xC0 == 0x80:  # inside a character
@@ -220,7 +221,10 @@ def _context(calls: tuple[str, ...]) -> str:
 
 
 def record_of(expected: Record | bytes) -> Record:
-    """The record, where it is the body of a ``node`` with its fields in the order of findings."""
+    """Return the record.
+
+    Decode the body of a ``node``, with its fields in the order of findings.
+    """
     if not isinstance(expected, bytes):
         return expected
     read = decode(expected, "node")
@@ -229,21 +233,21 @@ def record_of(expected: Record | bytes) -> Record:
 
 
 def guarded(record: Record, guards: Sequence[str], lowers: bool) -> Record:
-    """The record with the guards that fired, and the claim where they take it down."""
+    """Return the record with the guards that fired, and with NoCert if they lower the claim."""
     told: dict[str, Json] = {**record, "guards": sorted(set(guards))}
     return {**told, "claim_type": NO_CERT} if lowers else told
 
 
 def downgrade_record(mode: str, claim: str, guard: str) -> dict[str, Json]:
-    """The ``downgrade`` record: what the run goes on in, by the guard that asked for it."""
+    """Return the ``downgrade`` record: the new mode and claim, and the guard that requires it."""
     return {"kind": "downgrade", "mode": mode, "claim_type": claim, "guards": [guard]}
 
 
 def popped_item(started_ms: int, node: Node, again: bool) -> str:
-    """What the pop of `node` wants a record to be about: its kind, id and step.
+    """Return the kind, id and step that the record of the next pop must have.
 
     Args:
-        again: whether it is pushed again at once.
+        again: whether the item is requeued instead of popped.
     """
     place = uuid7(started_ms, node.digest if node.left is None else node.left.context)
     step = "" if node.left is None else f" {node.left.step}"
@@ -252,16 +256,16 @@ def popped_item(started_ms: int, node: Node, again: bool) -> str:
 
 
 def pop_of(record: Record) -> str:
-    """What a record is about, in the words of :func:`popped_item`."""
+    """Return the kind, id and step of a record, in the format of :func:`popped_item`."""
     step = f" {record['step']}" if "step" in record else ""
     return f"{record.get('kind')} {record.get('node_id')}{step}"
 
 
 def check_place(record: Record, expected: Node) -> None:
-    """The record is about the child that is expected, whatever else it gets wrong.
+    """Check that the record is about the expected child.
 
     Raises:
-        Rejected: L602 it is about another one.
+        Rejected: L602: it is about another child.
     """
     if record.get("tie_token") != expected.position and record.get("call") != expected.call:
         found = f"{record.get('tie_token')} {record.get('call')}"
@@ -269,10 +273,10 @@ def check_place(record: Record, expected: Node) -> None:
 
 
 def no_node_expected(frontier: Iterable[bytes], record: Record) -> Rejected:
-    """What refuses a ``node`` where none is expected: L603 one that is in the frontier, else L104.
+    """Return the refusal of an unexpected ``node``: L603 if it is in the frontier, else L104.
 
     Args:
-        frontier: the digests in it.
+        frontier: the digests in the frontier.
     """
     named = text(record, "ctx_digest")
     twice = any(digest.hex() == named for digest in frontier)
@@ -281,7 +285,7 @@ def no_node_expected(frontier: Iterable[bytes], record: Record) -> Rejected:
 
 
 def plan_record(node: Node, value: int, cost_high: int) -> dict[str, Json]:
-    """A plan of ``close``; `cost_high` is above its cost where a call's cost is still a range."""
+    """Return a plan of ``close``; `cost_high` exceeds its cost if the cost is still a range."""
     record: dict[str, Json] = {
         "calls": node.calls(),
         "cost": format_decimal(node.cost_low, 9),
@@ -294,7 +298,7 @@ def plan_record(node: Node, value: int, cost_high: int) -> dict[str, Json]:
 
 
 def edge_fields(started_ms: int, edge: Node | None) -> Mapping[str, Json]:
-    """The edge that an ask is about, by the node that it leads to."""
+    """Return the fields that name the edge of a question, by the node that it leads to."""
     if edge is None:
         return {}
     return {

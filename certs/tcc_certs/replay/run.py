@@ -1,20 +1,19 @@
-"""The state of a run between two records: its frontier, its guards, and what comes next.
+"""The state of a run between two records: its frontier, its guards and the next step.
 
 Normative text: docs/spec/ledger.md, sections 3 and 5; docs/spec/race.md, sections 5, 9, 10, 18 and
-19.  What each kind of record has to say, and what it changes here, stands in
-:mod:`tcc_certs.replay.kinds`.  The expected record is made from the artifact, the seed and the
-records before it; after a field that differs the replay goes on with the expected value.  What a
-node is pushed with and what its pop tells is for the policy in force
-(:mod:`tcc_certs.replay.races.coupled`).
+19.  :mod:`tcc_certs.replay.kinds` has the expected content and the effect of each kind of record.
+The expected record follows from the artifact, the seed and the earlier records.  After a wrong
+field the replay continues with the expected value.  The policy in force
+(:mod:`tcc_certs.replay.races.coupled`) computes the numbers of pushes and pops.
 
-No prefix context is expanded twice, and no set of digests is needed to see it: a node enters the
-frontier only as a child of a popped node, once, at its place in canonical order, and leaves it when
-it is popped.  So by induction from the root every node of the prefix tree enters at most once, and
-two of them with one digest would be a collision of BLAKE3.
+No prefix context is expanded twice, and no set of digests is needed to check this.  A node enters
+the frontier only as a child of a popped node, once, at its place in canonical order.  It leaves the
+frontier when it is popped.  So by induction from the root every node of the prefix tree enters at
+most once.  Two nodes with the same digest would be a collision of BLAKE3.
 
-Cost: one mass a child, of a draw that of finding the winner
-(:mod:`tcc_certs.replay.races.children`), and the policy's.  Memory: the frontier and its ancestors,
-and the leaves that were found.
+Cost: one mass for each child, the search for the winner of each draw
+(:mod:`tcc_certs.replay.races.children`), and the cost of the policy.  Memory: the frontier and its
+ancestors, and the leaves that were found.
 """
 
 from __future__ import annotations
@@ -45,26 +44,27 @@ from tcc_certs.statements import Constraints
 if TYPE_CHECKING:
     from tcc_certs.replay.asking.refinement import Ask, ReplayRefinement
 
-# Whether the record is the expected one; see ReplayedRun.hold.
+# Tells whether the record is the expected one; see ReplayedRun.hold.
 Holds: TypeAlias = "Callable[..., bool]"
 Step: TypeAlias = "Callable[[ReplayedRun, Word, Holds], bool]"
 
-# What an expansion or a draw makes of a node: children, the winner, what is lost of the share.
+# The result of an expansion or a draw: children, the winner, and the lost share.
 
 PHANTOM = "phantom"
 
 
 class Expansion(NamedTuple):
-    """The children of an expanded node.
+    """The result of the expansion of a node, or of a draw from it.
 
     Attributes:
-        pushed: those that nothing forbids, in canonical order.
-        won: position of the winner; None where there is none, or a forbidden one.
-        fields: ``W``, ``winner``, ``dead_end`` where the record has them.
+        pushed: the allowed children to push, in canonical order.
+        won: the position of the winner; None for a phantom or a forbidden child.
+        fields: the fields ``W``, ``winner`` and ``dead_end`` that the record must have.
         lost: the bracket (phantom mass) and the masses of the forbidden children, in the units of
             the children's masses.
-        left: in the rest race the children before this draw, None where it takes the last.
-        drawn: what it takes of them; None: the phantom mass.
+        left: in the rest race, the remaining children before this draw; None if the draw takes the
+            last child.
+        drawn: the position that the draw takes; None: the phantom mass.
     """
 
     pushed: tuple[Slot, ...]
@@ -83,7 +83,7 @@ def expand(
     draws_winner: bool,
     word: Word,
 ) -> Expansion:
-    """The expansion of `node`, an internal one, whose children are `listed`."""
+    """Return the expansion of `node`, an internal node whose children are `listed`."""
     children, masses, total = slots(listed, constraints, node.tally), listed.masses, listed.total
     pushed = tuple([slot for slot in children if slot.tally is not None])
     fields: dict[str, Json] = {}
@@ -102,7 +102,7 @@ def expand(
 
 @cache
 def rest_race() -> Any:
-    """What a run of the rest race alone loads."""
+    """Return the module of the rest race; other runs do not load it."""
     from tcc_certs.replay.races import rest
 
     return rest
@@ -116,7 +116,7 @@ def made_of(
     children: Children,
     word: Word,
 ) -> Expansion:
-    """What an expansion makes of `node`, whose children these are."""
+    """Return the expansion of `node`, whose children are `children`, in the race of `policy`."""
     if policy.one_by_one:
         left = whole(node.digest, children)
         made: Expansion = rest_race().drawn(language, constraints, node, left, word)
@@ -126,7 +126,7 @@ def made_of(
 
 # The run.
 
-# ---- Guards that the replay has to see fire where they fire, and nowhere else.
+# ---- Guards: the replay checks that each fires exactly where it has to.
 
 ACYCLICITY, BUDGET, CAP, CLAMP, COUNT, RANGE, TIMEOUT = (
     "AcyclicityFail", "BudgetFail", "CapExceeded", "NumClamp", "CountFail", "RangeFail", "Timeout",
@@ -138,9 +138,10 @@ class Potential:
     """Phi at an expansion.
 
     Attributes:
-        fields: ``phi_before``, ``phi_after``, ``delta_phi`` where the record has them.
+        fields: the fields ``phi_before``, ``phi_after`` and ``delta_phi`` that the record must
+            have.
         fails: whether `AcyclicityFail` fires.
-        clamped: whether one of the fields had to be clamped.
+        clamped: whether any of the fields had to be clamped.
     """
 
     fields: Mapping[str, Json]
@@ -152,9 +153,9 @@ _NO_POTENTIAL = Potential(fields={}, fails=False, clamped=False)
 
 
 def potential(header: Header, root_rank: int, node: Node) -> Potential:
-    """Phi of a node and of its parent, where a guard looks at it.
+    """Return Phi of a node and of its parent, if the guard needs it.
 
-    Phi = (L - depth) + alpha * cost_high, here over the common denominator 10^places * 10^9.
+    Phi = (L - depth) + alpha * cost_high.  Here both have the common denominator 10^places * 10^9.
     """
     numerator, places = header.alpha
     parent = node.parent
@@ -175,15 +176,18 @@ def potential(header: Header, root_rank: int, node: Node) -> Potential:
 
 
 def capped(header: Header, expansions: int) -> bool:
-    """Whether the cap on expansions forbids another one."""
+    """Return whether the cap on expansions forbids another expansion."""
     return expansions == header.max_expansions
 
 
-# ---- What comes next: it follows from the item on top of the frontier.
+# ---- The next step, which follows from the item on top of the frontier.
 
 
 class Turn(StrEnum):
-    """Each by the kind of the record that it writes, but for CAP: the run ends by its cap."""
+    """The next step, named by the kind of its record.
+
+    CAP: the run ends by its cap on expansions.
+    """
 
     CLOSE = "close"
     REQUEUE = "requeue"
@@ -202,12 +206,12 @@ _CODES = {
 
 
 def refuser(expected: Turn, found: Turn) -> Code:
-    """The rule that refuses `found` where `expected` comes next."""
+    """Return the code that refuses the step `found` where `expected` is next."""
     return _CODES.get(expected) or _CODES.get(found) or Code.POP_ORDER
 
 
 def at_cost(node: Node, refinement: ReplayRefinement | None) -> Node:
-    """The node with the least that its calls may cost, as far as is known."""
+    """Return the node with the least cost that its calls may have, as far as is known."""
     if refinement is None:
         return node
     low, _ = refinement.costs(node)
@@ -218,21 +222,25 @@ class ReplayedRun:
     """The state of a run between two records.
 
     Attributes:
-        root: where it begins.
-        frontier: what was pushed and not popped.
+        root: the start of the run.
+        frontier: the items that were pushed and not popped.
         best: the leaves found.
         policy: the race and the keys in force.
-        refinement: where costs are ranges, what is known of them; else None.
-        ask: the question whose answer is expected.
-        narrows: whether the downgrade of a run whose counts are rounded is expected.
-        falls_back: whether the downgrade after `BudgetFail` is expected.
-        claim: what a certified stop would claim now.
-        nodes, leaf_nodes, expansions: how many there were; listing: the children of states.
-        parent: the node that was popped last; won: which of its children inherits its arrival.
-        pushes: the children of it that are expected yet; left: the remainder of it, likewise.
-        outside: shares of what left the frontier for good: popped leaves, brackets and forbidden
-            children of expanded nodes; a sum of residues (:mod:`tcc_certs.replay.tree`).
-        tell: gets the diagnostics of each node; None: nobody asked for them.
+        refinement: the known costs, if costs are ranges; else None.
+        ask: the question whose answer is next.
+        narrows: whether the next record is the downgrade of a run with rounded counts.
+        falls_back: whether the next record is the downgrade after `BudgetFail`.
+        claim: the claim of a certified stop at this point.
+        nodes, leaf_nodes, expansions: the numbers of pushed nodes, pushed leaves and expansions.
+        listing: the children of states.
+        parent: the node that was popped last.
+        won: the position of its child that inherits its arrival.
+        pushes: its children whose `node` records are still to come.
+        left: its remaining children, whose `rest` record is still to come.
+        outside: the shares that left the frontier for good: popped leaves, and the brackets and
+            forbidden children of expanded nodes.  It is a sum of residues
+            (:mod:`tcc_certs.replay.tree`).
+        tell: receives the diagnostics of each node; None: no diagnostics.
     """
 
     def __init__(
@@ -276,12 +284,12 @@ class ReplayedRun:
 
     @property
     def leaves(self) -> int:
-        """How many leaves were popped."""
+        """The number of popped leaves."""
         return self.best.number
 
     @property
     def awaits(self) -> str | None:
-        """The kind of record that has to come next, where only one may."""
+        """The kind of the next record, if only one kind is possible; else None."""
         if self.narrows:
             return "downgrade"
         if self.pushes or not self.nodes:
@@ -294,7 +302,7 @@ class ReplayedRun:
 
     @property
     def turn(self) -> Turn:
-        """What is done next, unless the run is ended from outside or by its clock."""
+        """The next step, unless the run is ended from outside or by its time limit."""
         top, refinement, incumbent = self.frontier.top, self.refinement, self.best.incumbent
         if refinement is not None and refinement.asks and refinement.overspent:
             return Turn.BUDGET
@@ -303,7 +311,7 @@ class ReplayedRun:
         if refinement is not None:
             node = at_cost(top, refinement)
             if node is not top and self.policy.again(node).key < top.key:
-                return Turn.REQUEUE  # answers since its push have brought its key down
+                return Turn.REQUEUE  # answers since its push have lowered its key
         if top.left is not None:
             return Turn.DRAW
         if top.states is not None and capped(self.header, self.expansions):
@@ -313,7 +321,7 @@ class ReplayedRun:
         return Turn.LEAF if top.states is None else Turn.EXPAND
 
     def word(self, record: Record) -> Word:
-        """The run's uniforms; those that `record` has in its fields where the seed is unknown."""
+        """Return the uniforms of the run; without a seed, those in the fields of `record`."""
         return self.key or logged_words(record)
 
     def hold(
@@ -325,14 +333,14 @@ class ReplayedRun:
         fails: bool = False,
         place: Node | None = None,
     ) -> bool:
-        """Hold a record against the expected one, with its guards; they may lower the claim.
+        """Compare a record with the expected record and its guards, which may lower the claim.
 
         Args:
-            fails: whether one of the guards takes the claim down.
-            place: the child that it has to be about, whatever else it gets wrong.
+            fails: whether any of the guards lowers the claim to NoCert.
+            place: the child that the record must be about, even if other fields are wrong.
 
         Returns:
-            True: the run goes on with what is expected.
+            True: the run continues with the expected values.
         """
         lowers = fails and self.claim != NO_CERT
         if guards:
@@ -344,10 +352,10 @@ class ReplayedRun:
 
     @property
     def top(self) -> Node:
-        """The item that leaves the frontier next, at the cost that it has now.
+        """The item that leaves the frontier next, at its present cost.
 
         Raises:
-            Rejected: L607 there is none.
+            Rejected: L607: the frontier is empty.
         """
         top = self.frontier.top
         if top is None:
@@ -355,17 +363,17 @@ class ReplayedRun:
         return at_cost(top, self.refinement)
 
     def check_pop(self, turn: Turn, record: Record) -> None:
-        """`turn` comes next, and the record is about the item that leaves the frontier then.
+        """Check that `turn` is the next step, and that the record is about the item on top.
 
         Raises:
-            Rejected: L607 the search had to stop before; L601 another item is expected; L604, L701,
-                L702 a guard, a requeue or an ask comes before, or does not come.
+            Rejected: L607 the search had to stop before.  L601 another item is expected.  L604,
+                L701, L702 a guard, a requeue or a question is missing or unexpected.
         """
         node, now = self.frontier.top, self.turn
         if node is None or now is Turn.CLOSE:
             raise Rejected(Code.STOP_RULE, "kind", "close", record.get("kind"))
         if now is not turn or self.key is None:
-            # Else the record that is expected says which item it is about; see hold_against.
+            # Otherwise `hold_against` compares the item with that of the expected record.
             again = turn is Turn.REQUEUE
             named, found = popped_item(self.header.started_ms, node, again), pop_of(record)
             ensure(found == named, Code.POP_ORDER, "node_id", named, found)
@@ -373,15 +381,15 @@ class ReplayedRun:
             raise Rejected(refuser(now, turn), "kind", now.value, record.get("kind"))
 
     def begin(self, node: Node, name: str, made: Expansion, popped: int, unit: int) -> None:
-        """`node` is popped: its children, and the remainder of them, are expected from here on.
+        """Pop `node`; the records of its children and of their remainder are next.
 
         Args:
             name: the UUID of the node.
-            popped: n of the item that is popped, in units of 2^-unit, as all masses here.
+            popped: n of the popped item, in units of 2^-unit, like all masses here.
 
         Raises:
-            Rejected: L608 what it pushes and what is lost do not make that up; then nothing has
-                happened.
+            Rejected: L608: the pushed masses and the lost mass do not add up to `popped`.  Nothing
+                was changed.
         """
         left, kept = made.left, sum([slot.mass for slot in made.pushed])
         kept += 0 if left is None else left.mass_without(made.drawn)

@@ -1,21 +1,20 @@
-"""The prefix tree of a run, node by node, and its frontier: who has which children.
+"""The prefix tree of a run, node by node, and its frontier.
 
-Normative text: docs/spec/race.md; of shares docs/spec/ledger.md, section 9.  A :class:`Node` is a
-node or leaf of the frontier; :func:`slots` lists a node's children with their masses and whether a
-residual constraint forbids them, and :func:`below` makes the node of one.  Keys and arrivals are
-for :mod:`tcc_certs.replay.races.coupled`.
+Normative text: docs/spec/race.md; for shares docs/spec/ledger.md, section 9.  A :class:`Node` is a
+node or leaf.  A :class:`Slot` is a child with its mass; a residual constraint may forbid it.  The
+modules of :mod:`tcc_certs.replay.races` compute keys and arrivals.
 
-A node's share of the root is omega * n.  That a node's mass is that of what it pushes and of
-what is lost holds in integers wherever a node is popped, and implies coverage by induction from
-the root.  The sum over the whole run, which shows that nothing that was pushed got lost or
-counted twice on the way, is taken modulo 2^127 - 1: written out, omega has F bits for each call
-of a path, and all of them together the square of the run.  A power of two is a rotation there,
-so every product of the definition has its residue.
+A node's share of the root is omega * n.  At each pop, an integer check shows that the node's mass
+equals the masses that it pushes and loses.  By induction from the root this implies coverage.  The
+sum over the whole run shows that no pushed share was lost or counted twice on the way.  It is
+computed modulo 2^127 - 1, because omega itself has F bits for each call of a path, which adds up to
+the square of the run.  A power of two is a rotation there, so every product of the definition has a
+residue.
 
-The frontier holds items by (key descending, digest ascending).
+The frontier is ordered by (key descending, digest ascending).
 
-Cost: one digest a node, a push and a pop logarithmic in the frontier's size, one search in k values
-a leaf; memory: the nodes that are alive, and their ancestors.
+Cost: one digest for each node.  A push and a pop are logarithmic in the frontier's size.  A leaf
+takes a search in k values.  Memory: the live nodes and their ancestors.
 """
 
 from __future__ import annotations
@@ -39,15 +38,17 @@ PRIME: Final = (1 << _EXPONENT) - 1
 
 @lru_cache(maxsize=1 << 12)
 def _residue(mass: int, unit: int) -> int:
-    """The residue of mass / 2^unit."""
+    """Return the residue of mass / 2^unit."""
     return (mass % PRIME << -unit % _EXPONENT) % PRIME
 
 
 def share_of(weight: int, mass: int, unit: int) -> int:
-    """The residue of omega * mass / 2^unit; of omega itself after a call of weight mass / 2^unit.
+    """Return the residue of omega * mass / 2^unit.
+
+    For a call of weight mass / 2^unit, this is the residue of omega after the call.
 
     Args:
-        weight: omega, or what has its residue.
+        weight: omega, or a number with the same residue.
         mass: any integer.
     """
     return (weight * (mass % PRIME) << -unit % _EXPONENT) % PRIME
@@ -60,28 +61,28 @@ STOP = "stop"
 class Node:
     """A node of the prefix tree, or a leaf.
 
-    There is one a push, so it is neither frozen nor keyword-only, either of which would make it
-    several times as dear; nothing is changed but by
-    :func:`tcc_certs.replay.races.coupled.with_key`, before a node enters the frontier.
+    Each push makes a node, so the class is neither frozen nor keyword-only: both make construction
+    several times slower.  Only :func:`tcc_certs.replay.races.coupled.with_key` changes a node,
+    before it enters the frontier.
 
     Attributes:
         digest: D, or L at a leaf.
         parent: None at the root.
         call: canonical text of the last call; ``stop`` at a leaf, empty at the root.
-        states: where its calls lead; None at a leaf.
-        depth: calls so far.
-        cost_low, cost_high: sums over them, nano-units.
+        states: the states that its calls lead to; None at a leaf.
+        depth: the number of calls so far.
+        cost_low, cost_high: the sums of their costs, nano-units.
         edge_weight: W of the last call; 2^F at a leaf, 1 at the root.
-        weight: omega, the product of w over the calls, modulo a prime (:mod:`.shares`).
-        position: index among the parent's children.
+        weight: the residue of omega, the product of w over the calls (:func:`share_of`).
+        position: the index among the parent's children.
         won: whether it was its parent's winner.
-        tally: of the residual constraints.
-        exact: its state in the automaton whose counts are exact, for kappa; None: none there.
-        key: Q64.64, what the frontier is ordered by; 0 before it is pushed.
+        tally: the state of the residual constraints.
+        exact: its state in the automaton with exact counts, for kappa; None: no such state.
+        key: Q64.64, the order of the frontier; 0 before the node is pushed.
         arrival: t, once it is realised.
-        left: in the rest race: the node stands for the children that were not drawn yet, and
-            `digest`, `key` and `arrival` are those of that item.
-        word: the uniform of its key, where there is no arrival.
+        left: in the rest race, the children that were not drawn yet.  The node then is the
+            remainder item, and `digest`, `key` and `arrival` belong to this item.
+        word: the uniform of its key, if it has no arrival.
     """
 
     digest: bytes
@@ -103,7 +104,10 @@ class Node:
     word: int | None = None
 
     def calls(self, most: int | None = None) -> list[str]:
-        """The calls of the prefix, or of the plan at a leaf; the last `most` of them."""
+        """Return the calls of the prefix, or of the plan at a leaf.
+
+        Only the last `most` if given.
+        """
         calls: list[str] = []
         node: Node = self if self.states is not None or self.parent is None else self.parent
         while node.parent is not None and len(calls) != most:
@@ -113,14 +117,14 @@ class Node:
 
 
 class Slot(NamedTuple):
-    """A child: its place in canonical order, and what the artifact says of it.
+    """A child in canonical order, with its data from the artifact.
 
     Attributes:
-        position: index among the children.
-        call: index of the call; None for the ``stop`` leaf.
-        states: where it leads; None for the leaf.
+        position: the index among the children.
+        call: the index of the call; None for the ``stop`` leaf.
+        states: the states that it leads to; None for the leaf.
         mass: its mass, in the units of the parent's children.
-        tally: of the residual constraints; None where one forbids the child.
+        tally: the state of the residual constraints; None if they forbid the child.
     """
 
     position: int
@@ -131,7 +135,7 @@ class Slot(NamedTuple):
 
 
 def slots(children: Children, constraints: Constraints, tally: Tally) -> list[Slot]:
-    """The children of a node in canonical order, forbidden ones too."""
+    """Return the children of a node in canonical order, including forbidden children."""
     steps, masses = children.steps, children.masses
     listed = [
         Slot(i, call, to, masses[i], constraints.step(tally, call))
@@ -144,14 +148,14 @@ def slots(children: Children, constraints: Constraints, tally: Tally) -> list[Sl
 
 
 def child_digest(language: Language, parent: bytes, slot: Slot) -> bytes:
-    """D of a child, or L of the ``stop`` leaf."""
+    """Return D of a child, or L of the ``stop`` leaf."""
     if slot.call is None:
         return leaf_digest(parent)
     return child_context(parent, language.texts[slot.call].encode())
 
 
 def root_node(root: RunRoot, constraints: Constraints, exact: int | None) -> Node:
-    """The root of a run: costs and depth begin here."""
+    """Return the root node of a run; costs and depth start at 0."""
     return Node(
         digest=root.digest,
         parent=None,
@@ -172,7 +176,7 @@ def root_node(root: RunRoot, constraints: Constraints, exact: int | None) -> Nod
 def below(
     language: Language, parent: Node, slot: Slot, digest: bytes, won: bool, exact: int | None
 ) -> Node:
-    """The child in `slot`, which nothing forbids."""
+    """Return the node of the child in `slot`, which is not forbidden."""
     call = slot.call
     if call is None:
         return Node(
@@ -211,7 +215,7 @@ def below(
 def item_of(
     node: Node, digest: bytes, key: int, arrival: Arrival | None, left: Left | None
 ) -> Node:
-    """What stands for the remainder of `node`, or, from that, the node again."""
+    """Return the item of the remainder of `node`, or from such an item the node itself."""
     return Node(
         digest,
         node.parent,
@@ -233,13 +237,13 @@ def item_of(
 
 
 def share(language: Language, node: Node) -> int:
-    """omega * n of a node, of what is left its mass: a residue (:mod:`.shares`)."""
+    """Return the residue of omega * n of a node, or of omega * mass of a remainder."""
     count, unit = rate(language, node)
     return share_of(node.weight, count, unit)
 
 
 def rate(language: Language, node: Node) -> tuple[int, int]:
-    """n of a node, or of the remainder of it its mass, as (count, unit): n = count / 2^unit."""
+    """Return n of a node, or the mass of a remainder, as (count, unit): n = count / 2^unit."""
     if node.left is not None:
         return node.left.mass, node.left.children.unit
     return (1, 0) if node.states is None else language.rate(node.states)
@@ -247,37 +251,37 @@ def rate(language: Language, node: Node) -> tuple[int, int]:
 
 # ---- The frontier, the leaves found, and the incumbent.
 
-Entry: TypeAlias = "tuple[int, bytes, Node]"  # -key, digest
+Entry: TypeAlias = "tuple[int, bytes, Node]"  # -key, digest, node
 
 
 class ReplayFrontier:
-    """The nodes and leaves that were pushed and not popped."""
+    """The items that were pushed and not popped."""
 
     def __init__(self) -> None:
         self._heap: list[Entry] = []
 
     @property
     def top(self) -> Node | None:
-        """The item that is popped next."""
+        """The item that is popped next; None if the frontier is empty."""
         return self._heap[0][2] if self._heap else None
 
     def digests(self) -> Iterable[bytes]:
-        """Those of all items."""
+        """Return the digests of all items."""
         return (entry[1] for entry in self._heap)
 
     def nodes(self) -> list[Node]:
-        """All items, in no order to rely on."""
+        """Return all items in unspecified order."""
         return [entry[2] for entry in self._heap]
 
     def kth_greatest(
         self, k: int, known: list[int], worth: Callable[[Node], int | None]
     ) -> int | None:
-        """The k-th greatest of `known` and of what items are worth; None: there are not so many.
+        """Return the k-th greatest number among `known` and the worths of items; None: too few.
 
         Args:
-            known: fewer than k, or k.
-            worth: of an item, no more than its key; None: it has none.  Below an item of the heap
-                no key is greater, so what cannot count is not looked at.
+            known: at most k numbers.
+            worth: returns a number not above the item's key, or None.  No key below an item of the
+                heap is greater, so items that cannot count are skipped.
         """
         heapq.heapify(known)
         places = [0]
@@ -296,24 +300,24 @@ class ReplayFrontier:
         return known[0] if len(known) >= k else None
 
     def push(self, node: Node) -> None:
-        """One more item, under its key."""
+        """Add an item under its key."""
         heapq.heappush(self._heap, (-node.key, node.digest, node))
 
     def pop(self) -> None:
-        """The top leaves; there is one."""
+        """Remove the top item, which must exist."""
         heapq.heappop(self._heap)
 
     def replace(self, nodes: Iterable[Node]) -> None:
-        """These items, each under its key, in place of all others."""
+        """Replace all items by `nodes`, each under its key."""
         self._heap = [(-node.key, node.digest, node) for node in nodes]
         heapq.heapify(self._heap)
 
     def rekey(self, keyed: Callable[[Node], Node]) -> None:
-        """Every item gets another key."""
+        """Replace every item by `keyed(item)`."""
         self.replace([keyed(node) for node in self.nodes()])
 
     def covered(self, language: Language) -> int:
-        """omega * n of all items: a residue (:mod:`tcc_certs.replay.tree`), or a sum of some."""
+        """Return the sum of the shares of all items, as a sum of residues."""
         total = 0
         weights: dict[States, int] = {}  # omega of all nodes at the same states
         for _, _, node in self._heap:
@@ -328,7 +332,7 @@ class Best:
     """The leaves that were popped.
 
     Attributes:
-        ranked: (-value, digest, leaf) of the best k, best first.
+        ranked: (-value, digest, leaf) of the best k leaves, the best first.
     """
 
     def __init__(self, top: int) -> None:
@@ -338,21 +342,21 @@ class Best:
 
     @property
     def number(self) -> int:
-        """How many leaves were found."""
+        """The number of leaves found."""
         return len(self._found)
 
     @property
     def incumbent(self) -> int | None:
-        """The k-th best value so far."""
+        """The k-th best value so far; None before the k-th leaf."""
         return -self.ranked[-1][0] if len(self.ranked) == self._top else None
 
     def add(self, leaf: Node, value: int) -> None:
-        """One more leaf, of value `value`."""
+        """Add a leaf with its value."""
         self._found.append(leaf)
         self._rank(leaf, value)
 
     def incumbent_with(self, leaf: Node, value: int) -> int | None:
-        """The incumbent that there would be with one more leaf."""
+        """Return the incumbent after one more leaf, without adding it."""
         ranked, new = self.ranked, (-value, leaf.digest, leaf)
         last = self._top - 1
         if len(ranked) < last:
@@ -362,7 +366,7 @@ class Best:
         return -worst[0]
 
     def revalue(self, value: Callable[[Node], int]) -> None:
-        """Every leaf has another value now."""
+        """Give every leaf a new value."""
         self.ranked = []
         for leaf in self._found:
             self._rank(leaf, value(leaf))

@@ -1,27 +1,26 @@
-"""The order of the checks.  Start here.
+"""Validates the ledger of a run.  The checks, in this order:
 
-    artifact    the kernel passes it, and its digest is the pinned one where one is given
-    line        canonical bytes, chained to the line before; nothing has closed the ledger; every
-                line before it is looked at
-    record      of a known kind, with its fields in their form
-    open        of a version and a mode that has rules here; names this artifact; its run id; the
-                opening, beacon and nonce that the auditor knows
-    seed        the one that the header commits to
-    node        each child of the node just expanded that nothing forbids, in order: digest,
-                uniform, arrival, key, names
-    expand      the greatest item of the frontier; no guard held it back; uniforms, winner, Phi
+    artifact    the kernel accepts it; its digest is the pinned digest, if one is given
+    line        canonical bytes, chained to the previous line; no line follows `close`
+    record      its kind is known, and its fields are well formed
+    open        this program knows its version and mode; it names this artifact; its run id;
+                the opening, beacon and nonce that the auditor knows
+    seed        the seed that the header commits to
+    node        each allowed child of the node just expanded, in order: digest, uniform,
+                arrival, key, names
+    expand      the greatest item of the frontier; no guard forbids it; uniforms, winner, Phi
     leaf        the greatest item of the frontier; value, incumbent
-    rest, draw  the remainder of a node's children: uniforms, arrival, key, the one that is next
-    requeue     the greatest item, whose key answers have brought down: its key now
-    budget      the ask that comes next: the edge, the model, what it is taken to gain and to spend
-    refine      its answer: strictly inside, or RangeFail; what it gained and took
-    downgrade   the guard that asks for it fired; every key and value is another one from here on
-    recovered   how many records it stands behind
+    rest, draw  the remainder of a node's children: uniforms, arrival, key, the next child
+    requeue     the greatest item, whose key fell because of answers: its present key
+    budget      the next question: the edge, the model, its expected gain and amounts
+    refine      the answer: strictly inside the known interval, or RangeFail; gain and amounts
+    downgrade   the guard that requires it fired; all later keys and values are different
+    recovered   the number of records before it
     close       the stop rule, coverage of the root, best plans, counts, tail, claim, seed
 
-Normative text: docs/spec/ledger.md.  What is trusted comes from the arguments, never from the
-ledger.  Cost: the kernel's pass over the artifact, then linear in the ledger; memory: the artifact
-and the run's frontier.
+Normative text: docs/spec/ledger.md.  Trusted inputs come from the arguments, never from the ledger.
+Cost: the kernel's check of the artifact, then linear in the ledger.  Memory: the artifact and the
+run's frontier.
 """
 
 from __future__ import annotations
@@ -56,17 +55,18 @@ from tcc_certs.replay.records import DERIVED, looked_into
 from tcc_certs.replay.run import ReplayedRun
 from tcc_certs.statements import residual_constraints
 
-_AWAITED = {"refine": Code.ASK, "downgrade": Code.GUARD}  # what refuses another kind
+# the code that refuses a record of another kind
+_AWAITED = {"refine": Code.ASK, "downgrade": Code.GUARD}
 
 
 class RunReplay:
-    """Where a validation stands: no run until the header has been passed.
+    """The state of a validation.
 
     Attributes:
-        trust: None until the artifact has been passed.
-        run: None until the header has.
-        claim: the claim that the ledger makes, as far as it was read.
-        line: of the current record; 0 before the first.
+        trust: the trusted inputs; None before the artifact is accepted.
+        run: the replayed run; None before the header is accepted.
+        claim: the claim of the ledger, as far as it was read.
+        line: the number of the current record; 0 before the first.
     """
 
     def __init__(self, findings: Findings) -> None:
@@ -78,23 +78,24 @@ class RunReplay:
         self._closed = False
 
     def read(self, reader: LedgerReader) -> None:
-        """Every line of the ledger, and its end.
+        """Read every line of the ledger, and check its end.
 
         Raises:
-            Rejected: what ends the replay.
+            Rejected: a record ends the replay.
         """
         for line in reader.unverified():
             self.step(reader, line)
         self._end(reader)
 
     def step(self, reader: LedgerReader, line: bytes) -> None:
-        """One line: nothing comes after ``close``, and its chain holds.
+        """Process one line.
 
-        Where it has the bytes of the expected record it is not parsed.  A refusal of the line
-        itself comes before all others.
+        A line with the bytes of the expected record is not parsed.  If the line itself is
+        malformed, this error comes before all others.
 
         Raises:
-            Rejected: L104 a line after ``close``; as the reader; what ends the replay.
+            Rejected: L104 a line after ``close``.  Otherwise a code of the reader, or a code that
+                ends the replay.
         """
         if self._closed:
             kind = reader.verified(line).record.get("kind")
@@ -131,7 +132,7 @@ class RunReplay:
         check_public(record, bound, opened=trust.opening, beacon=trust.beacon, nonce=trust.nonce)
         key = refinement = None
         if header.rule is not None:
-            # Who asks nothing has none of that to trust, nor to load.
+            # imported only here: a run that asks nothing does not need this code
             from tcc_certs.replay.asking.refinement import ReplayRefinement, read_asking
 
             refinement = ReplayRefinement(
@@ -158,7 +159,7 @@ class RunReplay:
         )
 
     def _record(self, run: ReplayedRun, line: Line) -> None:
-        """A record after the header."""
+        """Process a record after the header."""
         kind: str = line.kind
         record: Record = line
         if run.key is None or kind not in DERIVED:
@@ -185,10 +186,10 @@ class RunReplay:
             self.findings.add(Code.WITHHELD, self.line, "seed", "a seed", "none")
 
     def _end(self, reader: LedgerReader) -> None:
-        """The end of the input.
+        """Check the end of the input.
 
         Raises:
-            Rejected: D301 there was no ``close``, L104 there are bytes after it.
+            Rejected: D301 there is no ``close``; L104 there are bytes after it.
         """
         if self._closed and reader.tail:
             raise Rejected(Code.LEDGER_ORDER, "line", "nothing after close", reader.tail[:40])
@@ -200,7 +201,7 @@ class RunReplay:
 
 
 def policy_of(header: Header, language: Language, listing: Listing | None = None) -> RacePolicy:
-    """The race and the keys that a run begins with."""
+    """Return the race and the keys that a run starts with."""
     if header.mode == "fallback" or header.race == "literal":
         from tcc_certs.replay.races.heuristic import FallbackReplay, LiteralReplay
 
@@ -235,25 +236,25 @@ def validate(
     counts: bytes | CheckedArtifact | None = None,
     tell: NodeSink | None = None,
 ) -> Validation:
-    """What a ledger shows, by replaying its run against the artifact.
+    """Replay the run of a ledger against the artifact, and return the verdict.
 
     Args:
-        ledger: the whole file, or chunks of it cut anywhere.  Chunks are read twice, the first
-            time for the seed in the last line; an iterator that can be read only once is gathered
-            in memory.
-        artifact: the artifact's bytes, or what the kernel made of them, for many ledgers of one.
-        pin: the artifact digest to require, hex.
-        seed: 32 bytes, where `close` withholds them.
-        opening_salt: of the seed's commitment; without it the default one.
-        opening: O, 32 bytes, as it was handed out before beacon and nonce were known.
-        beacon, nonce: the public randomness, and the client's own; without these three nothing is
-            said about lucky seeds.
+        ledger: the whole file, or chunks of it, cut anywhere.  Chunks are read twice, first for the
+            seed in the last line.  A one-time iterator is therefore copied into memory.
+        artifact: the artifact's bytes, or the kernel's result for them, for many ledgers of one
+            artifact.
+        pin: the digest that the artifact must have, hex.
+        seed: 32 bytes, if `close` withholds it.
+        opening_salt: the salt of the seed's commitment; by default it is derived from the seed.
+        opening: O, 32 bytes, as it was published before beacon and nonce were known.
+        beacon, nonce: the public randomness, and the client's own.  Without these three inputs the
+            verdict does not exclude a chosen seed.
         counts: an artifact with exact counts of the same core, for kappa.
-        tell: gets kappa and the tightened key of each pushed node, as its record is held against
-            the expected one: diagnostics, on which no verdict rests.
+        tell: a function that receives kappa and the tightened key of each pushed node.  These are
+            diagnostics that do not affect the verdict.
 
     Returns:
-        a verdict, never an exception, whatever the bytes are.
+        a verdict for any bytes; no exception.
     """
     findings = Findings()
     chunks = _again(ledger)
@@ -291,7 +292,7 @@ def _checked(artifact: bytes | CheckedArtifact, pin: str | None) -> CheckedArtif
     return artifact
 
 
-# The outcome upholds what was shown and nothing more.
+# The result: only what the replay has shown is upheld.
 
 
 def conclude(
@@ -301,11 +302,12 @@ def conclude(
     trust: Trust | None,
     reader: LedgerReader,
 ) -> Validation:
-    """The validation that these findings come to.
+    """Return the result for these findings.
 
     Args:
-        claim: that the ledger makes, as far as it was read.
-        run: None where the header did not pass; trust: None where the artifact did not.
+        claim: the claim of the ledger, as far as it was read.
+        run: None if the header was not accepted.
+        trust: None if the artifact was not accepted.
     """
     verdict = findings.verdict
     upheld = verdict == VALID and claim != NO_CERT
@@ -329,7 +331,10 @@ def conclude(
 
 
 def _privacy(run: ReplayedRun) -> Mapping[str, Json] | None:
-    """What the ledger states: on the word of who ran it that its scope is the right one."""
+    """Return the privacy statement of the ledger.
+
+    That its scope is right is asserted by its author.
+    """
     if run.header.raw:
         return {"privacy_scope": RAW_INPUT}
     refinement = run.refinement
@@ -403,7 +408,7 @@ def _no_claim_text(run: ReplayedRun) -> str:
 
 
 def _no_claim_reason(run: ReplayedRun) -> str:
-    """Why a run that its stop rule ended claims nothing."""
+    """Return the reason why a run that the stop rule ended claims nothing."""
     if run.header.raw:
         return "the raw input decided the grammar or the models, so nothing is certified"
     if run.header.claim_type == NO_CERT:
@@ -412,7 +417,7 @@ def _no_claim_reason(run: ReplayedRun) -> str:
 
 
 def _chosen_text(trust: Trust | None) -> str:
-    """What was shown of how the seed came about; without all three nothing."""
+    """Return the text about the choice of the seed; '' if an input for the check is missing."""
     if trust is None or trust.opening is None or (trust.beacon is None and trust.nonce is None):
         return ""
     return "; seed and settings were fixed before what the auditor gave was known"

@@ -1,1 +1,1 @@
-"""Asking what calls cost: the controller, what is known of each edge, the records, an account."""
+"""Questions about costs of calls: the controller, the known costs, the records, an account."""

@@ -1,10 +1,9 @@
-"""The account that a run draws on: what it has drawn, and what its records say is left.
+"""The account that a run draws on: its draws so far, and the remainders in its records.
 
-Normative text: docs/spec/ledger.md, section 14.  What others have taken of an account stands in no
-ledger of this run: the remainder of each cap is taken from the ledger, and held to what the run
-itself has drawn by then, and to what follows from it: that a wish was granted, or refused, or that
-nothing is left.
-Cost: a digest for each wish.
+Normative text: docs/spec/ledger.md, section 14.  A ledger does not show the draws of other runs.
+So the remainder of each cap is taken from the ledger.  It is checked against the run's own draws,
+and against the outcome: a granted request, a refused request, or an exceeded cap.  Cost: a digest
+for each request.
 """
 
 from __future__ import annotations
@@ -24,11 +23,12 @@ _PLACES = {"price": 0, "latency_ms": 0, "epsilon": 9}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountRecord:
-    """An account as a header names it.
+    """An account as the header names it.
 
     Attributes:
-        id: 64 hex digits; run: the identity of the run.
-        caps: by name, where there is one: cents, milliseconds, nano-epsilon.
+        id: 64 hex digits.
+        run: the id of the run.
+        caps: by name, the caps that are set: cents, milliseconds, nano-epsilon.
     """
 
     id: str
@@ -37,10 +37,10 @@ class AccountRecord:
 
 
 def read_account(value: Json | None, run: str) -> AccountRecord | None:
-    """The member `account` of an `open` record whose fields have their form.
+    """Return the account of the member `account` of an `open` record whose fields are well formed.
 
     Raises:
-        Rejected: L103 an epsilon of more than nine places.
+        Rejected: L103: an epsilon has more than nine places.
     """
     if not isinstance(value, dict):
         return None
@@ -50,10 +50,10 @@ def read_account(value: Json | None, run: str) -> AccountRecord | None:
 
 
 class DrawnRecord:
-    """What a run has drawn so far.
+    """The draws of a run so far.
 
     Attributes:
-        overdrawn: whether the account said last that a cap is exceeded.
+        overdrawn: whether the last remainder showed that a cap is exceeded.
     """
 
     def __init__(self, account: AccountRecord) -> None:
@@ -70,10 +70,10 @@ class DrawnRecord:
         line: int,
         findings: Findings,
     ) -> Mapping[str, Json]:
-        """What a wish for `reserved` says, granted or refused as the record says.
+        """Check a request for `reserved`, granted or refused as the record says; return its fields.
 
         Args:
-            spent: by the asks before.
+            spent: the amounts of the earlier questions.
         """
         takes = _takes(spent, reserved)
         self._wishes += 1
@@ -90,10 +90,10 @@ class DrawnRecord:
     def settled(
         self, spent: SpentAmounts, took: SpentAmounts, record: Record, line: int, findings: Findings
     ) -> Mapping[str, Json]:
-        """What an answer says of the account, once `took` is taken.
+        """Count `took` as drawn, check the remainder in the record, and return its fields.
 
         Args:
-            spent: by the asks before.
+            spent: the amounts of the earlier questions.
         """
         self.take(spent, took)
         left = self._left(record)
@@ -102,7 +102,7 @@ class DrawnRecord:
         return _stated(record)
 
     def take(self, spent: SpentAmounts, took: SpentAmounts) -> None:
-        """Count `took` as drawn, where the record does not say what is left."""
+        """Count `took` as drawn; the record states no remainder."""
         for name, amount in _takes(spent, took).items():
             self._used[name] += amount
 
@@ -112,14 +112,15 @@ class DrawnRecord:
         return blake(b"tcc.reservation.v1\0" + named + number).hex()
 
     def _own(self) -> dict[str, int]:
-        """The remainder of each cap where nobody else draws."""
+        """Return the remainder of each cap if no other run draws."""
         return {name: cap - self._used[name] for name, cap in self._account.caps.items()}
 
     def _left(self, record: Record) -> dict[str, int]:
-        """What the record says is left, by name; of a cap that it does not name, nothing is said.
+        """Return the remainder that the record states for each cap.
 
         Raises:
-            Rejected: L103 an epsilon of more than nine places; L709 it is not about the caps.
+            Rejected: L103 an epsilon has more than nine places; L709 it names other amounts than
+                the caps.
         """
         stated = record.get("account_left")
         left = stated if isinstance(stated, dict) else {}
@@ -151,9 +152,9 @@ def _stated(record: Record) -> Mapping[str, Json]:
 
 
 def _takes(spent: SpentAmounts, more: SpentAmounts) -> dict[str, int]:
-    """What an ask takes of each cap: of epsilon, by how much it raises that of the run."""
+    """Return the draw of a question on each cap; epsilon is the increase of the run's epsilon."""
     after = spent.plus(more).epsilon_used
-    raised = max(0, after - spent.epsilon_used)  # a bound of more may be tighter
+    raised = max(0, after - spent.epsilon_used)  # the bound of a longer list may be tighter
     return {"price": more.price, "latency_ms": more.latency, "epsilon": raised}
 
 

@@ -1,8 +1,8 @@
-"""Records of asking what calls cost: ``budget``, ``refine``, ``requeue``.
+"""Records of questions about costs: ``budget``, ``refine``, ``requeue``.
 
 Normative text: docs/spec/ledger.md, sections 5 and 11; docs/spec/race.md, section 19.  A run whose
-costs are points has none of these, and none of this to load.
-Cost: of an ask the controller's choice.
+costs are points has none of these records, and does not import this module.  Cost: the controller's
+choice for each question.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from tcc_certs.replay.tree import Node
 if TYPE_CHECKING:
     from tcc_certs.policy.atoms import Atom
 
-# ---- ``budget``: the amounts that an ask may take, or that none is left.
+# ---- ``budget``: the amounts that a question may take, or no question is possible.
 
 
 def slack_of(run: ReplayedRun, refinement: ReplayRefinement, top: Node) -> int | None:
-    """How far the greatest key lies above what the k best leaves are worth at least, Q64.64.
+    """Return the greatest key minus the sure worth of the k best leaves, Q64.64; None: not known.
 
-    A leaf that was popped is worth its value, one of the frontier -beta C - ln E at the greatest
-    that its calls may cost.  Only keys with the leaf's own arrival say that, and of fewer than k
-    leaves it is not known.
+    The worth of a popped leaf is its value.  The worth of a leaf of the frontier is -beta C - ln E,
+    with the greatest possible cost C of its calls.  It is not known with fewer than k leaves, or if
+    keys do not use the leaf's own arrival.
     """
     policy, language = run.policy, run.language
     if not isinstance(policy, CoupledReplay) or policy.anchored:
@@ -56,10 +56,10 @@ def slack_of(run: ReplayedRun, refinement: ReplayRefinement, top: Node) -> int |
 
 
 def replay_budget(run: ReplayedRun, record: Record, line: int) -> None:
-    """Hold a ``budget`` record against the ask that comes next.
+    """Compare a ``budget`` record with the next question.
 
     Raises:
-        Rejected: L702 no ask comes next.
+        Rejected: L702: no question is next.
     """
     refinement, turn = run.refinement, run.turn
     if refinement is None or turn is not Turn.BUDGET:
@@ -105,19 +105,19 @@ def replay_budget(run: ReplayedRun, record: Record, line: int) -> None:
     run.ask = Ask(node=edge, choice=choice)
 
 
-# ---- ``refine``: what an ask was answered, and what it took.
+# ---- ``refine``: the answer to a question, and its amounts.
 #
-# Answer and amounts are taken from the ledger, for they come from outside; everything else is
-# derived and compared.  An answer is never brought inside its interval: one that does not narrow it
-# counts for nothing, and takes the claim down.
+# Answer and amounts are taken from the ledger, because they come from outside.  Everything else is
+# derived and compared.  An answer is never moved into its interval: an answer that does not narrow
+# the interval is ignored, and lowers the claim.
 
 
 def replay_refine(run: ReplayedRun, record: Record, line: int) -> None:
-    """Hold a ``refine`` record against the ask before it.
+    """Compare a ``refine`` record with the question before it.
 
     Raises:
-        Rejected: L702 nothing was asked, or about another edge; L103 half an answer, or an amount
-            of more than nine places.
+        Rejected: L702 there was no question, or it was about another edge; L103 the answer has only
+            one end, or an amount has more than nine places.
     """
     ask, refinement = run.ask, run.refinement
     if ask is None or refinement is None:
@@ -136,7 +136,7 @@ def replay_refine(run: ReplayedRun, record: Record, line: int) -> None:
 def _answered(
     run: ReplayedRun, refinement: ReplayRefinement, ask: Ask, record: Record
 ) -> tuple[dict[str, Json], list[str], SpentAmounts]:
-    """The record that the answer and amounts in `record` lead to, the guards, and the amounts."""
+    """Return the expected record after the answer in `record`, the guards, and the amounts."""
     width = refinement.width(ask.node)
     answer = _answer(record)
     gained = refinement.narrow(ask.node, ask.choice.number, answer)
@@ -164,7 +164,7 @@ def _answered(
         **spent_fields(refinement.controller.spent),
     }
     if took.atom is not None:
-        expected["atom"] = record["atom"]  # one that was read has the one form that it has
+        expected["atom"] = record["atom"]  # canonical, because `_atom` has read it
     if answer is not None:
         expected["cost_low"], expected["cost_high"] = [format_decimal(end, 9) for end in answer]
     clamped = first_clamp or second_clamp or third_clamp
@@ -172,10 +172,10 @@ def _answered(
 
 
 def _atom(run: ReplayedRun, ask: Ask, record: Record) -> Atom | None:
-    """What it took beside its epsilon: another atom than the model's where it says so, never none.
+    """Return the atom that a question took; the record may name another atom than the model's.
 
     Raises:
-        Rejected: L708 it says none of a model that carries one, or one where none is counted.
+        Rejected: L708: a model with an atom reports none, or the run counts no atoms.
     """
     stated, declared = record.get("atom"), ask.choice.model.atom
     if stated is None:
@@ -197,14 +197,14 @@ def _answer(record: Record) -> tuple[int, int] | None:
     return low, high
 
 
-# ---- ``requeue``: answers since its push have brought the key of the greatest item down.
+# ---- ``requeue``: answers since its push have lowered the key of the greatest item.
 
 
 def replay_requeue(run: ReplayedRun, record: Record, line: int) -> None:
-    """Hold a ``requeue`` record against the key that the greatest item has now.
+    """Compare a ``requeue`` record with the present key of the greatest item.
 
     Raises:
-        Rejected: as :meth:`tcc_certs.replay.run.ReplayedRun.check_pop`.
+        Rejected: with the codes of :meth:`tcc_certs.replay.run.ReplayedRun.check_pop`.
     """
     run.check_pop(Turn.REQUEUE, record)
     node = run.top

@@ -1,10 +1,10 @@
-"""The controller: which model is asked next.
+"""The controller, which chooses the model of the next question.
 
-Normative text: docs/spec/race.md, section 19.  Every choice is one between exact rationals, made
-from what the ledger says before it: a run makes it and a validator derives it again.  A predicted
-gain may be raised by a margin: how far past errors of the model say that it may be off.
-Fractions are pairs of integers.  `tests/oracle_ledger/controller.py` tells the section once more.
-Cost: a few products of integers for each model of a tool, and to order them.
+Normative text: docs/spec/race.md, section 19.  Every choice compares exact rationals that follow
+from earlier records.  A run makes the choice, and a validator derives it again.  A margin may raise
+a predicted gain by the size of past errors of the model.  Fractions are pairs of integers.
+`tests/oracle_ledger/controller.py` is a second implementation of this section.  Cost: a few
+products of integers for each model of a tool, and sorting the models.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ Fraction: TypeAlias = "tuple[int, int]"  # numerator, denominator above 0
 def raised(
     gain: Fraction, width: int, residuals: Sequence[Fraction], margin: Decimal | None
 ) -> Fraction:
-    """A predicted gain, raised by the split-conformal upper quantile of past residuals.
+    """Return a predicted gain, raised by the split-conformal upper quantile of past residuals.
 
-    Of n residuals it is the ceil((n + 1) Q)-th smallest.  Where there are not so many, no residual
-    bounds the gain, and the width does.  What is raised stays within 0 .. width, as all gains do.
+    For n residuals this is the ceil((n + 1) q)-th smallest.  If there are fewer, no residual bounds
+    the gain, and the result is the width.  The result is always within 0 .. width.
 
     Args:
-        width: of the edge's interval, nano-units.
-        residuals: least first.
-        margin: Q; None: nothing is raised.
+        width: the width of the edge's interval, nano-units.
+        residuals: sorted, the least first.
+        margin: q; None: return `gain` itself.
     """
     if margin is None:
         return gain
@@ -56,19 +56,26 @@ def raised(
 
 
 def minus(one: Fraction, other: Fraction) -> Fraction:
-    """The difference of two fractions."""
+    """Return the difference of two fractions."""
     return one[0] * other[1] - other[0] * one[1], one[1] * other[1]
 
 
 def most_useful(beta: Beta, slack: int | None) -> Fraction | None:
-    """slack / beta in nano-units: what raises a cost further takes nothing more off a key."""
+    """Return slack / beta in nano-units; raising a cost by more does not help the stop rule.
+
+    None: the slack is not known, or beta is 0.
+    """
     if slack is None or beta[0] == 0:
         return None
     return slack * NANO * 10 ** beta[1], beta[0] << 64
 
 
 def slack(beta: Beta, gain: Fraction) -> tuple[int, bool]:
-    """beta * gain (nano-units, a fraction) as Q32.32, and whether it had to be clamped."""
+    """Return beta * gain as Q32.32, and whether it had to be clamped.
+
+    Args:
+        gain: a fraction of nano-units.
+    """
     numerator, denominator = gain
     unit = NANO * 10 ** beta[1] * denominator
     exact = divide_nearest(beta[0] * numerator << 32, unit)
@@ -77,14 +84,14 @@ def slack(beta: Beta, gain: Fraction) -> tuple[int, bool]:
 
 
 def lowest(decimal: Decimal) -> Fraction:
-    """An exact decimal in lowest terms, so that numbers stay as short as they can be."""
+    """Return an exact decimal as a fraction in lowest terms, which keeps numbers short."""
     scale: int = 10 ** decimal[1]
     shared = gcd(decimal[0], scale)
     return decimal[0] // shared, scale // shared
 
 
 def at_places(weight: Decimal, places: int) -> int:
-    """An exact decimal as an integer of that many decimal places."""
+    """Return an exact decimal as an integer with this number of decimal places."""
     scale: int = 10 ** (places - weight[1])
     return weight[0] * scale
 
@@ -96,20 +103,20 @@ def _compared(one: Fraction, other: Fraction) -> int:
 IN_ORDER = cmp_to_key(_compared)
 
 
-UNNAMED = Model(name="quote", price=0, latency=0, epsilon=0)  # of a tool without models
+UNNAMED = Model(name="quote", price=0, latency=0, epsilon=0)  # the model of a tool without models
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The model that is asked next.
+    """A model that may be asked next.
 
     Attributes:
         number: its index among the tool's models.
-        reserved: what it is taken to spend.
-        gain: what it is predicted to raise the low cost by, nano-units.
-        raised: the same with its margin.
-        useful: what of that may bring the run nearer to its stop: what it is chosen by.
-        slack: of the item that is asked for, Q64.64; None where it is not known.
+        reserved: the amounts that it is expected to spend.
+        gain: the predicted rise of the low cost, nano-units.
+        raised: the prediction with its margin.
+        useful: the part of it that may bring the stop nearer; the choice is by this number.
+        slack: the slack of the item that needs the question, Q64.64; None: not known.
     """
 
     number: int
@@ -122,7 +129,7 @@ class Choice:
 
     @property
     def margin(self) -> Fraction:
-        """What the prediction was raised by."""
+        """The amount by which the prediction was raised."""
         return minus(self.raised, self.gain)
 
 
@@ -131,9 +138,9 @@ class _Seen:
     """The answers of one model.
 
     Attributes:
-        latencies: observed, least first.
-        width, gained: sums of the widths that it was asked about, and of gains.
-        residuals: each gain less the one that was predicted, least first.
+        latencies: observed latencies, the least first.
+        width, gained: the sums of the widths that it was asked about, and of its gains.
+        residuals: each gain minus its prediction, the least first.
     """
 
     latencies: list[int]
@@ -143,10 +150,10 @@ class _Seen:
 
 
 class Controller:
-    """Chooses models, and keeps account of what they spent.
+    """Chooses models, and sums up their amounts.
 
     Attributes:
-        spent: by all asks that were settled.
+        spent: the amounts of all settled questions.
     """
 
     def __init__(self, rule: AskRule) -> None:
@@ -156,7 +163,7 @@ class Controller:
 
     @property
     def overspent(self) -> bool:
-        """Whether the settled asks took more than a cap allows."""
+        """True if the settled questions exceed a cap."""
         return not self._rule.caps.hold(self.spent)
 
     def choose(
@@ -167,12 +174,12 @@ class Controller:
         width: int,
         most: Fraction | None = None,
     ) -> Choice | None:
-        """The best model that was not tried and fits the caps; None: there is none.
+        """Return the best model that was not tried and fits the caps; None: no such model.
 
         Args:
-            tried: numbers of the models that the edge was asked by.
-            width: of the edge's interval, above 0, nano-units.
-            most: beyond this no gain is of use; None: nothing is known of that.
+            tried: the numbers of the models that were asked about the edge.
+            width: the width of the edge's interval, above 0, nano-units.
+            most: the greatest useful gain; None: not known.
         """
         ranked = self.ranked(tool, models, width, most)
         return next((choice for choice in ranked if choice.number not in tried), None)
@@ -180,7 +187,7 @@ class Controller:
     def ranked(
         self, tool: int, models: Sequence[Model], width: int, most: Fraction | None = None
     ) -> list[Choice]:
-        """The models that fit the caps, the best first."""
+        """Return the models that fit the caps, the best first."""
         offers = [
             self._offer(tool, number, model, width, most) for number, model in enumerate(models)
         ]
@@ -189,7 +196,10 @@ class Controller:
         return sorted(fitting, key=cmp_to_key(self._order))
 
     def _order(self, one: Choice, other: Choice) -> int:
-        """Below 0 where `one` comes first; of equal ones the earlier in the grammar does."""
+        """Return a negative number if `one` comes first.
+
+        Equal models keep their order in the grammar.
+        """
         if self._rank(one, other):
             return -1
         return 1 if self._rank(other, one) else one.number - other.number
@@ -197,7 +207,7 @@ class Controller:
     def settle(
         self, tool: int, choice: Choice, took: SpentAmounts, width: int, gained: int
     ) -> None:
-        """Note what an ask took, and how much it raised the low cost of a `width`."""
+        """Record the amounts of a question, and its gain on an interval of this width."""
         self.spent = self.spent.plus(took)
         seen = self._seen.setdefault((tool, choice.number), _Seen([]))
         insort(seen.latencies, took.latency)
@@ -212,7 +222,7 @@ class Controller:
         seen = self._seen.get((tool, number), _Seen([]))
         latency = model.latency
         if seen.latencies:
-            # P95 by nearest rank.
+            # The 95th percentile by nearest rank.
             latency = seen.latencies[-(-95 * len(seen.latencies) // 100) - 1]
         share, unit = lowest(model.quality)
         gain = (width * (share * width + unit * seen.gained), unit * (width + seen.width))
@@ -232,7 +242,7 @@ class Controller:
         )
 
     def _rank(self, one: Choice, other: Choice) -> bool:
-        """Whether `one` is better than `other`."""
+        """Return whether `one` is better than `other`."""
         burden, others = self._burden(one.reserved), self._burden(other.reserved)
         (gain, unit), (gained, others_unit) = one.useful, other.useful
         if 0 in (burden, others) and burden != others:
@@ -245,7 +255,7 @@ class Controller:
         return burden < others
 
     def _burden(self, amounts: SpentAmounts) -> int:
-        """a * price + b * latency + c * epsilon, in units that all offers of a run share."""
+        """Return a * price + b * latency + c * epsilon, in units that all offers of a run share."""
         rule = self._rule
         weights = (rule.price_weight, rule.latency_weight, rule.epsilon_weight)
         places = max([weight[1] for weight in weights])
@@ -256,14 +266,14 @@ class Controller:
         return whole * NANO + epsilon * alone
 
 
-# ---- What records say of the rule and of a margin (ledger.md, section 11).
+# ---- Records of the rule and of a margin (ledger.md, section 11).
 
 
 def rule_of(ask: str, controller: Json, caps: SpendingCaps, taken: Taken | None) -> AskRule:
-    """The rule that a controller's weights, and its margin where it has one, make.
+    """Return the rule from a controller's weights and optional margin.
 
     Raises:
-        Rejected: L103 a decimal that is not canonical.
+        Rejected: L103: a decimal is not canonical.
     """
     if not isinstance(controller, dict):
         raise Rejected(Code.LEDGER_SCHEMA, "controller", "an object of weights", controller)
@@ -288,7 +298,7 @@ def rule_of(ask: str, controller: Json, caps: SpendingCaps, taken: Taken | None)
 def margin_fields(
     rule: AskRule | None, beta: Beta, choice: Choice
 ) -> tuple[Mapping[str, Json], bool]:
-    """What the prediction was raised by, where the run has a margin; whether it was clamped."""
+    """Return the field of the margin, if the run has one, and whether it was clamped."""
     if rule is None or rule.margin is None:
         return {}, False
     margin, clamped = slack(beta, choice.margin)

@@ -1,11 +1,9 @@
-"""Costs that are ranges: what is known of each edge, and what has to be asked before a pop.
+"""Costs that are ranges: the known interval of each edge, and the questions before a pop.
 
-Normative text: docs/spec/race.md, section 19.  An edge is an
-occurrence of a call, named by the digest of the node that it leads to.  An answer narrows its
-interval strictly or counts for nothing, so costs of prefixes only rise, and a key that was pushed
-before stays an upper bound.
-Cost: one step for each call of a prefix, at each pop; memory: the edges
-that were asked about.
+Normative text: docs/spec/race.md, section 19.  An edge is an occurrence of a call, named by the
+digest of the node that it leads to.  An answer narrows its interval strictly, or it is ignored.  So
+costs of prefixes only rise, and earlier keys remain upper bounds.  Cost: one step for each call of
+a prefix, at each pop.  Memory: the edges with questions.
 """
 
 from __future__ import annotations
@@ -24,11 +22,11 @@ from tcc_certs.replay.tree import Node
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """What an artifact says of its calls for a run that asks; by index of the call.
+    """The data of an artifact that a run with questions needs, by the index of the call.
 
     Attributes:
-        tool: index of its tool in the core.
-        models: the ways to ask, never none.
+        tool: the index of its tool in the core.
+        models: the models that can be asked, at least one.
         same: whether the tool promises one cost for each edge.
     """
 
@@ -38,7 +36,7 @@ class Asking:
 
 
 def read_asking(artifact: CheckedArtifact) -> Asking:
-    """The tools of the artifact's calls."""
+    """Return the tools and models of the artifact's calls."""
     core = artifact.core
     owner = [core.calls[number].tool for number in artifact.core_calls]
     return Asking(
@@ -50,7 +48,7 @@ def read_asking(artifact: CheckedArtifact) -> Asking:
 
 @dataclass(slots=True)
 class Edge:
-    """What is known of an edge.
+    """The known cost of an edge.
 
     Attributes:
         low, high: its interval, nano-units.
@@ -63,27 +61,27 @@ class Edge:
 
     @property
     def is_open(self) -> bool:
-        """Whether the cost is not a point yet."""
+        """True if the cost is not yet a single number."""
         return self.low != self.high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A question that waits for its answer: the node whose edge it is about, and the model."""
+    """A question without an answer so far: the node whose edge it is about, and the model."""
 
     node: Node
     choice: Choice
 
 
 class ReplayRefinement:
-    """The edges of a run over an artifact with ranges, and its controller.
+    """The edges of a run over an artifact with cost ranges, and its controller.
 
     Attributes:
-        asks: whether asking goes on; once a budget has failed nothing more is asked.
-        same: whether every answer so far came from a tool that promises one cost for each edge,
-            and lay where it had to.
-        drawn: what was drawn on the account of the run; None: it has none.
-        refused: models for which the account had too little since the last ask.
+        asks: whether questions are allowed; False after a budget failed.
+        same: whether every answer so far came from a tool that promises one cost for each edge, and
+            narrowed its interval.
+        drawn: the draws on the run's account; None: no account.
+        refused: the models that the account refused since the last question.
     """
 
     def __init__(
@@ -106,35 +104,35 @@ class ReplayRefinement:
 
     @property
     def overspent(self) -> bool:
-        """Whether the asks so far took more than a cap allows, of the run or of its account."""
+        """True if the questions exceed a cap of the run or of its account."""
         drawn = self.drawn
         return self.controller.overspent or (drawn is not None and drawn.overdrawn)
 
     def call_of(self, node: Node) -> int:
-        """The call of the edge that leads to `node`, which is no leaf and not the root."""
+        """Return the call of the edge to `node`, which is neither a leaf nor the root."""
         return self._index[node.call]
 
     def edge(self, node: Node) -> Edge:
-        """What is known of the edge that leads to `node`."""
+        """Return the known cost of the edge to `node`."""
         call = self.call_of(node)
         declared = Edge(self._language.cost_low[call], self._language.cost_high[call])
         return self._edges.get(node.digest, declared)
 
     def width(self, node: Node) -> int:
-        """How wide the interval of its edge is, nano-units."""
+        """Return the width of the interval of the edge to `node`, nano-units."""
         edge = self.edge(node)
         return edge.high - edge.low
 
     def costs(self, node: Node) -> tuple[int, int]:
-        """The least and the greatest that the calls of a prefix may cost, as far as is known."""
+        """Return the least and the greatest cost that the calls of a prefix may have."""
         edges = [self.edge(step) for step in _path(node)]
         return sum([edge.low for edge in edges]), sum([edge.high for edge in edges])
 
     def unasked(self, node: Node) -> Node | None:
-        """The node whose edge has to be asked about before `node` may be popped.
+        """Return the node whose edge needs a question before `node` may be popped, or None.
 
-        A leaf wants every cost of its plan as a point; where the run asks at nodes too, a node
-        wants one answer for its own edge.
+        A leaf needs every cost of its plan as a single number.  If the run also asks at nodes, a
+        node needs one answer about its own edge.
         """
         if not self.asks:
             return None
@@ -146,10 +144,10 @@ class ReplayRefinement:
         return node if edge.is_open and not edge.tried else None
 
     def choice(self, node: Node, slack: int | None) -> Choice | None:
-        """The model that the edge of `node` is asked by next; None: none is left that fits.
+        """Return the model for the next question about the edge to `node`; None: no model fits.
 
         Args:
-            slack: of the item that is asked for, Q64.64; None: it is not known.
+            slack: the slack of the item that needs the question, Q64.64; None: not known.
         """
         if self._rule.ask == "never":
             return None
@@ -159,17 +157,17 @@ class ReplayRefinement:
         return self.controller.choose(self.tool(node), models, tried, self.width(node), most)
 
     def tool(self, node: Node) -> int:
-        """The tool of the edge of `node`."""
+        """Return the tool of the edge to `node`."""
         return self._asking.tool[self.call_of(node)]
 
     def narrow(self, node: Node, number: int, answer: tuple[int, int] | None) -> int | None:
-        """Take the answer of a model for the edge of `node`.
+        """Apply the answer of a model about the edge to `node`.
 
         Args:
-            answer: an interval; None where there was no answer.
+            answer: an interval; None: the model had no information.
 
         Returns:
-            by how much the low cost rose; None where the answer is not strictly inside (RangeFail).
+            the rise of the low cost; None if the answer is not strictly inside (RangeFail).
         """
         edge = self._edges.setdefault(node.digest, self.edge(node))
         edge.tried.append(number)
@@ -185,7 +183,7 @@ class ReplayRefinement:
 
 
 def _path(node: Node) -> list[Node]:
-    """The nodes that the calls of a prefix lead to, first to last."""
+    """Return the nodes that the calls of a prefix lead to, first to last."""
     path: list[Node] = []
     step: Node = node if node.states is not None or node.parent is None else node.parent
     if node.left is not None:  # the remainder of a node has the node's prefix

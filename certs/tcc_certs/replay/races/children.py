@@ -1,9 +1,9 @@
-"""The rest race: which child of a node is drawn next, and what is left after it.
+"""The children of a node, and the remainder from which the rest race draws the next child.
 
 Normative text: docs/spec/race.md, section 18.  The children of a set of states are listed once,
-with the running sums of their masses; what was drawn from a node is taken off these sums by a tree
-of partial sums.  So a draw costs a logarithm of the number of children, squared, and no more.
-Memory: the children of the sets that were met last, and for each node what was drawn from it.
+with the running sums of their masses.  A tree of partial sums has the masses that were drawn from a
+node.  So a draw costs the square of the logarithm of the number of children.  Memory: the children
+of recently used sets of states, and for each node the children drawn from it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.race.arrivals import WORD, child_masses
 from tcc_certs.replay.language import Language, States
 
-MAX_KEPT = 1 << 18  # children that are listed at one time, if their masses are small
-_SMALL = 12  # 2^12 bits
-Rate: TypeAlias = "tuple[int, int, int, int]"  # n as count and unit; what M is above -beta C
-Texts: TypeAlias = "tuple[str, str]"  # of a record: up to the uniform; between parent and position
+MAX_KEPT = 1 << 18  # most children that are listed together, if their masses are small
+_SMALL = 12  # masses of up to 2^12 bits are small
+# n as count and unit; M without -beta C, as numerator and denominator
+Rate: TypeAlias = "tuple[int, int, int, int]"
+# texts of a record: up to the uniform, and between parent and position
+Texts: TypeAlias = "tuple[str, str]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +31,11 @@ class Children:
     """All children of a node at a set of states, in canonical order, `stop` last.
 
     Attributes:
-        steps: calls and where they lead.
-        masses: of each, in units of 2^-unit.
-        running: sums of the masses up to and with each child, in the same units.
+        steps: the calls, and the states that they lead to.
+        masses: the mass of each child, in units of 2^-unit.
+        running: the sum of the masses up to and including each child, in the same units.
         total: n of the node, in the same units.
-        unit: such that all these are integers.
+        unit: chosen so that all these numbers are integers.
     """
 
     steps: Sequence[tuple[int, States]]
@@ -44,7 +46,7 @@ class Children:
 
     @property
     def room(self) -> int:
-        """How many children of small masses take as much memory."""
+        """The number of children with small masses that take as much memory."""
         return len(self.running) * (1 + (self.total.bit_length() >> _SMALL))
 
     @property
@@ -54,11 +56,11 @@ class Children:
 
 
 class Listing:
-    """The children of sets of states, each listed when it is first asked for.
+    """The children of sets of states, each listed at its first use.
 
     Attributes:
-        language: what they are read of.
-        met: other numbers and texts that follow from a set of states, by whoever asks for them.
+        language: the language from which they are read.
+        met: caches of other numbers and texts by set of states, for the modules that use them.
     """
 
     def __init__(self, language: Language) -> None:
@@ -68,7 +70,7 @@ class Listing:
         self._kept = 0
 
     def children(self, states: States) -> Children:
-        """The children of a node at `states`."""
+        """Return the children of a node at `states`."""
         listed = self._found.get(states)
         if listed is None:
             listed = self._listed(states)
@@ -82,7 +84,7 @@ class Listing:
     def _listed(self, states: States) -> Children:
         language = self.language
         weight, bits, steps = language.weight, language.fraction_bits, language.steps(states)
-        seen: dict[States, tuple[int, int]] = {}  # n of a target
+        seen: dict[States, tuple[int, int]] = {}  # n of each target
         for _, to in steps:
             if to not in seen:
                 seen[to] = language.rate(to)
@@ -97,7 +99,7 @@ class Listing:
 
 
 def listing_of(artifact: CheckedArtifact, language: Language) -> Listing:
-    """The listing of a language; that of the last one stays with the artifact."""
+    """Return the listing of a language.  The artifact caches the last listing."""
     listing = artifact.kept.get("listing")
     if not isinstance(listing, Listing) or listing.language is not language:
         listing = artifact.kept["listing"] = Listing(language)
@@ -105,13 +107,13 @@ def listing_of(artifact: CheckedArtifact, language: Language) -> Listing:
 
 
 class TakenMasses:
-    """The masses that were taken out of a row of children, and which children they were.
+    """The children that were taken out of a row of children, and their masses.
 
-    A tree of partial sums: entry i (from 1) holds what was taken of the last lowbit(i) places.  It
-    is made when it is first asked: of most nodes one child is drawn, and what is left never again.
+    The sums are a binary indexed tree: entry i (from 1) has the masses taken at the last lowbit(i)
+    places up to i.  The tree is built at its first use, because most nodes draw only one child.
 
     Attributes:
-        places: of the children that are gone, in order.
+        places: the positions of the children taken, in order.
     """
 
     __slots__ = ("_children", "_sums", "places")
@@ -122,7 +124,7 @@ class TakenMasses:
         self._sums: dict[int, int] | None = None
 
     def take(self, place: int) -> None:
-        """One more child is gone."""
+        """Take one more child."""
         self.places.append(place)
         if self._sums is not None:
             self._add(place, self._sums)
@@ -134,7 +136,7 @@ class TakenMasses:
             at += at & -at
 
     def upto(self, place: int) -> int:
-        """What was taken of the places 0 .. `place`."""
+        """Return the sum of the masses taken at the places 0 .. `place`."""
         sums = self._sums
         if sums is None:
             sums = self._sums = {}
@@ -148,13 +150,13 @@ class TakenMasses:
 
 
 class Left(NamedTuple):
-    """What of a node's children and phantom mass was not drawn yet; R of the definition.
+    """The children and the phantom mass of a node that were not drawn yet; R in the definition.
 
     Attributes:
         context: D of the node.
         step: i; 0 before the node is expanded.
-        children: of the node.
-        taken: the children that were drawn; the one object of the node, as only its last item is
+        children: all children of the node.
+        taken: the drawn children.  The node has only one such object, because only its last item is
             ever in a frontier.
         mass: mass(R), in the units of the children's masses.
         barren: whether no child of the node has been pushed.
@@ -169,31 +171,32 @@ class Left(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many children are in R."""
+        """The number of children in R."""
         return len(self.children.running) - len(self.taken.places)
 
     def winner(self, x: int) -> int | None:
-        """The first child j in R with (2x+1) * mass(R) < 2^65 * (running sum over R up to j); None:
-        a phantom.
+        """Return the position of the winner for the word `x`; None: a phantom.
+
+        It is the first child j in R with (2x+1) * mass(R) < 2^65 * (running sum over R up to j).
         """
         running, taken = self.children.running, self.taken
-        # line < running << 65 where running is more than the whole part of line / 2^65.
+        # line < running << 65 exactly if running exceeds the integer part of line / 2^65.
         line = (2 * x + 1) * self.mass >> WORD + 1
         if not taken.places:
             place = bisect_right(running, line)
         else:
-            # A child that was taken adds nothing to the running sum, so it is never the first.
+            # A taken child adds nothing to the running sum, so it is never the first.
             at = range(len(running))
             place = bisect_right(at, line, key=lambda j: running[j] - taken.upto(j))
         return place if place < len(running) else None
 
     def mass_without(self, place: int | None) -> int:
-        """mass(R) after the draw of `place`, or of the phantom mass."""
+        """Return mass(R) after the draw of `place`; None: of the phantom mass."""
         children = self.children
         return self.mass - (children.phantom if place is None else children.masses[place])
 
     def without(self, place: int | None, barren: bool) -> Left:
-        """R after the draw of `place`, or of the phantom mass; `taken` is changed."""
+        """Return R after the draw of `place` (None: of the phantom mass).  This changes `taken`."""
         mass, taken = self.mass_without(place), self.taken
         if place is not None:
             taken.take(place)
@@ -202,5 +205,5 @@ class Left(NamedTuple):
 
 
 def whole(context: bytes, children: Children) -> Left:
-    """R of a node that is about to be expanded."""
+    """Return R of a node that is about to be expanded."""
     return Left(context, 0, children, TakenMasses(children), children.total)

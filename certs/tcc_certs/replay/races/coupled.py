@@ -1,18 +1,19 @@
-"""The races and their keys: what a node is pushed with, and what its pop makes known.
+"""The races and their keys: the numbers that a push and a pop of a node publish.
 
 Normative text: docs/spec/ledger.md, section 3; docs/spec/race.md.  One policy is in force at a
-time; the replay knows nothing else of races.
+time, and the replay uses races only through it.
 
-- Coupled: the one realised race, arrivals handed down from parent to child.  Finalized: a child is
-  pushed with its own arrival.  Anchored: with the least that its parent's leaves it; its arrival is
-  realised when it is popped, from the same uniform, so the race is the same.
-- Literal: the race as it was first printed, an independent arrival at every pop and a fresh uniform
-  a leaf.  The values of its leaves are not those of the race that its keys bound, so a run of it
-  claims nothing; it is kept to be reproduced.  Weights are 1 (tilt 0).
-- Fallback: leaves with a heuristic value each, nodes with the least cost that can follow.  Nothing
-  is certified.
+- Coupled: a parent hands its arrival down to its children.  Finalized: a child is pushed with its
+  own arrival.  Anchored: a child is pushed with the least arrival that its parent allows.  Its own
+  arrival is realised at its pop, from the same uniform, so the race is the same.
+- Literal: the race as first printed.  Every pop has an independent arrival, and every leaf a fresh
+  uniform.  Its keys do not bound the values of its leaves, so a run of it claims nothing.  It is
+  kept to reproduce the printed race.  Weights are 1 (tilt 0).
+- Fallback: leaves have a heuristic value, and nodes the least cost that can follow.  Nothing is
+  certified.
 
-Cost: two logarithms a node, one exponential a leaf; in fallback four logarithms a leaf.
+Cost: two logarithms for each node, one exponential for each leaf.  In fallback four logarithms for
+each leaf.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ Word: TypeAlias = "Callable[[int, bytes, str], int]"  # purpose, D or L, field o
 
 
 class Pushed(NamedTuple):
-    """What a node enters the frontier with.
+    """The numbers of a node when it enters the frontier.
 
     Attributes:
         key: Q64.64.
-        arrival: t, where it is realised at the push.
-        fields: what the ``node`` record has beyond names and places.
-        clamped: whether a number of these had to be clamped.
-        word: the uniform that the key was made with, where there is no arrival.
+        arrival: t, if the push realises it.
+        fields: the numeric fields of the ``node`` record.
+        clamped: whether any of these numbers had to be clamped.
+        word: the uniform of the key, if there is no arrival.
     """
 
     key: int
@@ -52,13 +53,13 @@ class Pushed(NamedTuple):
 
 
 class Popped(NamedTuple):
-    """What the pop of an item makes known.
+    """The numbers that the pop of an item publishes.
 
     Attributes:
-        arrival: t of a node, as its children need it; None where they do not.
+        arrival: t of a node for its children; None if they do not need it.
         value: V of a leaf, Q64.64; 0 at a node.
-        fields: what the ``expand`` or ``leaf`` record has of the race, but for the winner.
-        clamped: whether a number of these had to be clamped.
+        fields: the numeric fields of the ``expand`` or ``leaf`` record, without the winner.
+        clamped: whether any of these numbers had to be clamped.
     """
 
     arrival: Arrival | None
@@ -68,20 +69,20 @@ class Popped(NamedTuple):
 
 
 def with_key(node: Node, pushed: Pushed) -> Node:
-    """The node as it enters the frontier."""
+    """Set the key, arrival and uniform of a node before it enters the frontier; return the node."""
     node.key, node.arrival, node.word = pushed.key, pushed.arrival, pushed.word
     return node
 
 
 class RacePolicy(Protocol):
-    """One way to run the race.
+    """A race with its keys.
 
     Attributes:
         draws_winner: whether an expansion decides which child inherits the arrival.
-        one_by_one: whether an expansion pushes the winner alone, and what is left as one item.
-        law: what `close` says of the law of the best plans.
-        counts_leaves: whether `close` says how many leaves were pushed.
-        uses_counts: whether its keys come of counts.
+        one_by_one: whether an expansion pushes only the winner, and the remainder as one item.
+        law: the law of the best plans, as `close` states it.
+        counts_leaves: whether `close` has the number of pushed leaves.
+        uses_counts: whether its keys depend on counts.
     """
 
     @property
@@ -96,25 +97,25 @@ class RacePolicy(Protocol):
     def uses_counts(self) -> bool: ...
 
     def push(self, node: Node, word: Word) -> Pushed:
-        """What `node`, whose parent was popped, enters the frontier with."""
+        """Return the numbers with which `node`, a child of a popped node, enters the frontier."""
 
     def again(self, node: Node) -> Pushed:
-        """What `node`, which was pushed before, has for a key at the cost that it has now."""
+        """Return the present key of `node`, which was pushed before, at its present cost."""
 
     def pop(self, node: Node, word: Word) -> Popped:
-        """What the pop of `node` makes known."""
+        """Return the numbers that the pop of `node` publishes."""
 
 
-# ---- Uniforms: of the PRF, or, where no seed is known, of the record itself.
+# ---- Uniforms: from the PRF, or without a seed from the record itself.
 
 
 def logged_words(record: Record) -> Word:
-    """Those that `record` has in its fields."""
+    """Return the function that reads uniforms from the fields of `record`."""
     return lambda purpose, identity, name: _logged(record, name)
 
 
 def unlogged_words(key: Uniforms | None) -> Word:
-    """Uniforms that no record has: without a key, asking for one is refused (D302)."""
+    """Return the function for uniforms that no record has; without a key it refuses (D302)."""
     if key is None:
         return lambda purpose, identity, name: _withheld()
     return key
@@ -137,7 +138,7 @@ MAX_MET = 1 << 16
 
 
 def push_first(language: Language, recipe: str, root: Node, word: Word) -> Pushed:
-    """The root of any race, with its first arrival."""
+    """Return the numbers of the root of any race, with its first arrival."""
     x = word(FIRST_ARRIVAL, root.digest, "U")
     count, unit = (1, 0) if root.states is None else language.rate(root.states)
     arrival = Arrival(parent=None, weight=1, fraction_bits=0, x=x, count=count, unit=unit)
@@ -145,9 +146,9 @@ def push_first(language: Language, recipe: str, root: Node, word: Word) -> Pushe
 
 
 def pushed_at(arrival: Arrival, x: int | None, bound: Fraction) -> Pushed:
-    """What an arrival is published with; `x` is its uniform, `bound` M of the node."""
+    """Return the published numbers of an arrival; `x` is its uniform, `bound` is M of the node."""
     log, key, log_clamped, key_clamped = publish(arrival, bound)
-    # The uniform first: where it is wrong, what follows from it is as well.
+    # The uniform comes first: if it is wrong, later fields are wrong as well.
     fields = {} if x is None else {"U": str(x)}
     fields["neg_log_t"] = format_q64(log)
     fields["key_raw"] = format_q64(key)
@@ -155,7 +156,7 @@ def pushed_at(arrival: Arrival, x: int | None, bound: Fraction) -> Pushed:
 
 
 def push_anchored(language: Language, recipe: str, parent: Arrival, node: Node) -> Pushed:
-    """A child with the key that its parent's arrival bounds it by."""
+    """Return the numbers of a child whose key is bounded by its parent's arrival."""
     count, unit = (1, 0) if node.states is None else language.rate(node.states)
     least = Arrival(parent, node.edge_weight, language.fraction_bits, None, count, unit)
     published = publish(least, language.bound(recipe, node.states, node.cost_low))
@@ -164,10 +165,10 @@ def push_anchored(language: Language, recipe: str, parent: Arrival, node: Node) 
 
 
 def again_anchored(language: Language, recipe: str, node: Node) -> Pushed:
-    """A child whose arrival is not realised yet, at another cost.
+    """Return the numbers of a child without a realised arrival, at another cost.
 
     Raises:
-        Rejected: L104 it has no parent: the root's arrival is known from the start.
+        Rejected: L104: it has no parent; the root's arrival is known from the start.
     """
     before = None if node.parent is None else node.parent.arrival
     if before is None:
@@ -177,12 +178,12 @@ def again_anchored(language: Language, recipe: str, node: Node) -> Pushed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoupledReplay:
-    """The coupled race under one of its key policies.
+    """The coupled race with finalized or anchored keys, or the rest race.
 
     Attributes:
-        anchored: whether a child's arrival waits for its pop.
-        one_by_one: the rest race, where every child that is pushed has won its draw.
-        met: what the states that were met have to do with keys.
+        anchored: whether a child's arrival is realised only at its pop.
+        one_by_one: whether it is the rest race, in which every pushed child has won its draw.
+        met: cache: by states, the numbers that keys need.
     """
 
     language: Language
@@ -239,22 +240,22 @@ class CoupledReplay:
     def _arrived(
         self, before: Arrival | None, node: Node, x: int | None
     ) -> tuple[Arrival, int | None, Fraction]:
-        """The arrival of a child, its uniform, and M of the child."""
+        """Return the arrival of a child, its uniform, and M of the child."""
         language, states = self.language, node.states
         count, unit, ahead, denominator = self.met.get(states) or self._meet(states)
         arrival = Arrival(before, node.edge_weight, language.fraction_bits, x, count, unit)
         return arrival, x, ((-language.beta[0] * node.cost_low << 32) + ahead, denominator)
 
     def bound(self, node: Node) -> Fraction:
-        """M of a node."""
+        """Return M of a node."""
         _, _, ahead, denominator = self.met.get(node.states) or self._meet(node.states)
         return (-self.language.beta[0] * node.cost_low << 32) + ahead, denominator
 
     def _meet(self, states: States | None) -> Rate:
-        """The same numbers of every node at these states, found once."""
+        """Compute the numbers that all nodes at these states share, and cache them."""
         language = self.language
         rate = (1, 0) if states is None else language.rate(states)
-        # M = -beta C + ahead / denominator, and at the leaf nothing is ahead.
+        # M = -beta C + ahead / denominator; at a leaf, `ahead` is 0.
         ahead, denominator = language.bound(self.recipe, states, 0)
         if states is None:
             denominator <<= 32
@@ -265,7 +266,7 @@ class CoupledReplay:
 
 
 def _known(node: Node, arrival: Arrival) -> Popped:
-    """A pop that tells nothing new: at a leaf the value is the key."""
+    """Return the result of a pop without new numbers; the value of a leaf is its key."""
     if node.states is not None:
         return Popped(arrival=arrival, value=0, fields={}, clamped=False)
     fields: dict[str, Json] = {"V": format_q64(node.key), "U_P": str(leaf_uniform(arrival))}

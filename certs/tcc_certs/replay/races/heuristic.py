@@ -1,9 +1,8 @@
-"""The races that certify nothing: literal, the race as it was first printed, and fallback.
+"""The races that certify nothing: literal (the race as first printed) and fallback.
 
-Normative text: docs/spec/ledger.md, section 3; docs/spec/race.md.  A run that begins with one of
-them, or has had to turn to the second, loads this; others have none of it to trust.
-Cost: of the literal race two logarithms a node, one exponential a leaf; of fallback four logarithms
-a leaf.
+Normative text: docs/spec/ledger.md, section 3; docs/spec/race.md.  Only runs that start with one of
+these races, or downgrade to fallback, import this module.  Cost: in the literal race two logarithms
+for each node and one exponential for each leaf; in fallback four logarithms for each leaf.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from tcc_certs.replay.tree import Node
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiteralReplay:
-    """The printed surrogate race."""
+    """The literal race."""
 
     language: Language
     recipe: str
@@ -70,11 +69,11 @@ class LiteralReplay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FallbackReplay:
-    """The heuristic search.
+    """The heuristic search of fallback.
 
     Attributes:
         tau: above 0, exact decimal (numerator, places).
-        recipe: how the key of a node bounds the scores below it.
+        recipe: the recipe by which the key of a node bounds the scores below it.
     """
 
     language: Language
@@ -99,7 +98,11 @@ class FallbackReplay:
         return self._keyed(node, node.word)
 
     def _keyed(self, node: Node, x: int | None) -> coupled.Pushed:
-        """A node has its bound for a key; a leaf, whose uniform is `x`, its value."""
+        """Return the numbers of an item: the key is the bound of a node, or the value of a leaf.
+
+        Args:
+            x: the uniform of a leaf; None for a node.
+        """
         if x is None:
             ahead = 0
             if node.states is not None:
@@ -120,7 +123,8 @@ class FallbackReplay:
         """See :class:`tcc_certs.replay.races.coupled.RacePolicy`."""
         if node.states is not None:
             return coupled.Popped(arrival=None, value=0, fields={}, clamped=False)
-        # The uniform stands in the leaf's `node`; where it was pushed before a downgrade, here.
+        # The leaf's `node` record has the uniform; if it was pushed before a downgrade, this record
+        # has it.
         fields: dict[str, Json] = {
             "V": format_q64(node.key),
             "U_P": str(word(PER_LEAF, node.digest, "U_P")),
@@ -128,20 +132,20 @@ class FallbackReplay:
         return coupled.Popped(arrival=None, value=node.key, fields=fields, clamped=False)
 
 
-# ---- The numbers of fallback, which rest on no race counts.
+# ---- The numbers of fallback, which do not depend on race counts.
 #
 # With x = x(4, L), U = (x + 1/2) / 2^64, E = -ln(1 - U) and G = -ln(-ln U), a leaf has the value
-# G/tau - beta*C - ln E, and a node the key -beta*(C + h), each rounded once to Q64.64.  By recipe
-# r1 h is d * min(0, the least cost of a call).
+# G/tau - beta*C - ln E, and a node the key -beta*(C + h).  Both are rounded once to Q64.64.  With
+# recipe r1, h is d * min(0, the least cost of a call).
 
 
 def exponential(x: int) -> Arrival:
-    """E(x) = -ln(1 - (x + 1/2) / 2^64), as an arrival of rate 1."""
+    """Return E(x) = -ln(1 - (x + 1/2) / 2^64) as an arrival of rate 1."""
     return Arrival(parent=None, weight=1, fraction_bits=0, x=x, count=1, unit=0)
 
 
 def heuristic_value(x: int, score: Fraction, tau: tuple[int, int]) -> int:
-    """G/tau + score - ln E as Q64.64, not clamped.
+    """Return G/tau + score - ln E as Q64.64, not clamped.
 
     Args:
         x: the leaf's uniform.
@@ -149,7 +153,7 @@ def heuristic_value(x: int, score: Fraction, tau: tuple[int, int]) -> int:
         tau: above 0, exact decimal (numerator, places).
 
     Raises:
-        Rejected: D202 where 4096 bits do not decide it.
+        Rejected: D202: 4096 bits do not decide the rounding.
     """
     # -ln U(x) = E(2^64 - 1 - x), as 1 - U(x) = U(2^64 - 1 - x).
     gumbel, late = exponential((1 << WORD) - 1 - x), exponential(x)
@@ -170,6 +174,6 @@ def heuristic_value(x: int, score: Fraction, tau: tuple[int, int]) -> int:
 
 
 def heuristic_key(score: Fraction) -> int:
-    """`score` = -beta*(C + h) as Q64.64, not clamped."""
+    """Return `score` = -beta*(C + h) as Q64.64, not clamped."""
     numerator, denominator = score
     return divide_nearest(numerator << WORD, denominator)

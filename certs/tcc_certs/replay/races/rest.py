@@ -1,8 +1,8 @@
-"""The rest race: the children of a node are drawn one by one; the remainder of them is an item.
+"""The rest race: children of a node are drawn in turn, and their remainder is one item.
 
-Normative text: docs/spec/ledger.md, sections 3 and 5; docs/spec/race.md, section 18.  A run of
-another race has none of its records, ``rest`` and ``draw``, and none of this to load.
-Cost: of a draw a winner among what is left, by :mod:`tcc_certs.replay.races.children`.
+Normative text: docs/spec/ledger.md, sections 3 and 5; docs/spec/race.md, section 18.  Runs of other
+races have no ``rest`` and ``draw`` records, and do not import this module.  Cost: a draw takes the
+search for a winner in the remainder (:mod:`tcc_certs.replay.races.children`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from tcc_certs.statements import Constraints
 def drawn(
     language: Language, constraints: Constraints, node: Node, left: Left, word: Word
 ) -> Expansion:
-    """The next draw from the remainder of `node`, the first one where `left` is all of it."""
+    """Return the next draw from the remainder of `node`.
+
+    Args:
+        left: the remainder; at the first draw, all children.
+    """
     context, step = left.context, left.step
     if step == 0:
         x = word(WINNER, context, "W")
@@ -38,7 +42,7 @@ def drawn(
         after = left.mass_without(place)
         lost = 0 if won is not None else left.mass - after
         if not more:
-            lost += after  # phantom mass; no child is left beside it
+            lost += after  # phantom mass; no child is left next to it
             if left.barren and won is None:
                 fields["dead_end"] = True
     pushed = () if won is None or slot is None else (slot,)
@@ -48,7 +52,7 @@ def drawn(
 def slot_at(
     language: Language, constraints: Constraints, node: Node, left: Left, place: int
 ) -> Slot:
-    """The child at that place."""
+    """Return the child at a position."""
     mass, steps = left.children.masses[place], left.children.steps
     if place == len(steps):
         stays = node.tally if constraints.may_stop(node.tally) else None
@@ -59,7 +63,7 @@ def slot_at(
 
 
 def remaining(language: Language, constraints: Constraints, node: Node, left: Left) -> Expansion:
-    """All that is left of `node`, at once, as fallback has it."""
+    """Return the expansion that pushes all remaining children of `node` together (fallback)."""
     listed, gone = slots(left.children, constraints, node.tally), set(left.taken.places)
     children = [slot for slot in listed if slot.position not in gone]
     pushed = tuple([slot for slot in children if slot.tally is not None])
@@ -70,14 +74,14 @@ def remaining(language: Language, constraints: Constraints, node: Node, left: Le
     return Expansion(pushed=pushed, won=None, fields=fields, lost=lost)
 
 
-# ---- ``rest``: what the draw before it has left of a node's children enters the frontier.
+# ---- ``rest``: the remainder of a node's children after a draw enters the frontier.
 
 
 def push_rest(run: ReplayedRun, word: Word, holds: Holds) -> bool:
-    """What is left is pushed, where the record says so.
+    """Push the remainder, if the record holds.
 
     Raises:
-        Rejected: L104 there is nothing left, or nothing was drawn.
+        Rejected: L104: nothing was drawn, or no child remains.
     """
     node, left = run.parent, run.left
     if node is None or left is None:
@@ -97,9 +101,9 @@ def push_rest(run: ReplayedRun, word: Word, holds: Holds) -> bool:
 
 
 def push_left(node: Node, left: Left, bound: Fraction, word: Word) -> Pushed:
-    """What `left` of `node`, whose M is `bound`, enters the frontier with.
+    """Return the numbers of the remainder `left` of `node`, whose M is `bound`.
 
-    The arrival of `node` is that of its draw.
+    The arrival of `node` must be the arrival of its last draw.
     """
     x = word(REST_ARRIVAL, rest_place(left.context, left.step), "U")
     arrival = Arrival(node.arrival, 1, 0, x, left.mass, left.children.unit)
@@ -110,7 +114,7 @@ def push_left(node: Node, left: Left, bound: Fraction, word: Word) -> Pushed:
 
 
 def pop_rest(run: ReplayedRun, word: Word, holds: Holds) -> bool:
-    """From what the top of the frontier stands for a child is drawn, where the record says so."""
+    """Draw a child from the remainder on top of the frontier, if the record holds."""
     item = run.top
     left = item.left
     if left is None:
