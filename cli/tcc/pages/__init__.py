@@ -18,7 +18,7 @@ from typing import Final, Literal
 from tcc import screen
 from tcc_certs.errors import clip, escaped
 
-# Frame: head, policy, style, script, the verdict at the top, sections with their index.
+# The frame of a page: head, policy, style, script, verdict, index and sections.
 
 Mood = Literal["good", "bad", "doubtful", "plain"]
 _SIGNS = {"good": "\u2713", "bad": "\u2717", "doubtful": "!", "plain": "\u2022"}
@@ -29,10 +29,10 @@ class Section:
     """A part of a page.
 
     Attributes:
-        name: the target of its link in the index; letters and hyphens.
-        title: its heading.
-        lead: what it shows, in a sentence or two; may be empty.
-        body: its content.
+        name: the anchor of the section, of letters and hyphens.
+        title: the heading.
+        lead: a sentence or two about the content; may be empty.
+        body: the content.
     """
 
     name: str
@@ -43,13 +43,13 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What stands at the top of a page.
+    """The verdict at the top of a page.
 
     Attributes:
-        word: VALID, INVALID, INCOMPLETE or DECLINED, as the validation of this very command said.
-        summary: its words.
-        mood: how it looks.
-        by: what said so.
+        word: VALID, INVALID, INCOMPLETE or DECLINED, as this command's own validation found.
+        summary: the verdict as a sentence.
+        mood: selects the colour and the sign.
+        by: a sentence about the check that gave the verdict.
     """
 
     word: str
@@ -60,13 +60,15 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A whole page.
+    """A complete page.
 
     Attributes:
-        kind: what it is about, such as ``run``.
-        title: of what, such as the grammar's name.
+        kind: the subject: ``artifact``, ``run`` or ``session``.
+        title: the name of the subject, such as the grammar's name.
+        verdict: the verdict at the top.
         facts: names and values below the title.
-        programs: files of this package that run before the script of every page.
+        sections: the parts of the page, in order.
+        programs: script files of this package that run before the script of every page.
     """
 
     kind: str
@@ -78,7 +80,7 @@ class Page:
 
 
 def page_bytes(page: Page) -> bytes:
-    """The file: UTF-8, the same bytes for the same page."""
+    """Return the page as UTF-8; equal pages give equal bytes."""
     document = joined(
         [
             Html("<!DOCTYPE html>\n"),
@@ -90,7 +92,7 @@ def page_bytes(page: Page) -> bytes:
 
 
 def policy(programs: Sequence[str] = ()) -> str:
-    """The content security policy of a page with these programs."""
+    """Return the content security policy of a page with these programs."""
     digest = base64.b64encode(hashlib.sha256(_script(programs).encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
@@ -99,13 +101,13 @@ def policy(programs: Sequence[str] = ()) -> str:
 
 
 def _script(programs: Sequence[str]) -> Html:
-    """The one script of a page."""
+    """Return the single script of a page."""
     return joined([*map(_own, programs), _own("page.js")], Html("\n"))
 
 
 @cache
 def _own(name: str) -> Html:
-    """A file of this package, which is markup, style or script already."""
+    """Return a file of this package, which is already markup, style or script."""
     return Html(resources.files("tcc.pages").joinpath(name).read_text(encoding="utf-8"))
 
 
@@ -151,7 +153,7 @@ _FOOTER = (
 
 
 def verdict_banner(verdict: Verdict) -> Html:
-    """The verdict, as large as it matters."""
+    """Return the verdict as a banner."""
     return element(
         "div",
         element("span", _SIGNS[verdict.mood], class_="sign", aria_hidden="true"),
@@ -167,7 +169,7 @@ def verdict_banner(verdict: Verdict) -> Html:
 
 
 def fact_list(rows: Sequence[tuple[str, object]]) -> Html:
-    """Names and values."""
+    """Return names and values as a description list; empty for no rows."""
     pairs = [element("div", element("dt", name), element("dd", value)) for name, value in rows]
     return element("dl", *pairs, class_="facts") if pairs else Html("")
 
@@ -188,34 +190,35 @@ _VOID = frozenset({"br", "input", "link", "meta"})
 
 
 class Html(str):
-    """Markup that was made by this module, or stands in a file of this package."""
+    """Markup from this module or from a file of this package; it needs no escaping."""
 
     __slots__ = ()
 
 
 def text(value: object) -> Html:
-    """A text of any origin as markup; markup as it is."""
+    """Return a value as markup: escape it unless it is already markup."""
     if isinstance(value, Html):
         return value
     return Html(html.escape(escaped(str(value)), quote=True))
 
 
 def joined(parts: Iterable[object], between: str = "") -> Html:
-    """The parts one after the other, each escaped unless it is markup."""
+    """Join parts; each part is escaped unless it is markup."""
     return Html(text(between).join([text(part) for part in parts]))
 
 
 def element(tag: str, *content: object, **attributes: object) -> Html:
-    """An element.
+    """Return an element.
 
     Args:
-        tag: its name, from this code.
-        content: texts and markup.
-        attributes: by name, an underscore at the end dropped, others a hyphen (``class_``,
-            ``aria_label``); None leaves it out, True is one without a value.
+        tag: the element's name, which must come from code and not from data.
+        content: texts, which are escaped, and markup.
+        attributes: attributes by name; a final underscore is dropped, others become hyphens
+            (``class_``, ``aria_label``).  None and False leave an attribute out; True gives one
+            without a value.
 
     Raises:
-        ValueError: the name of an element or of an attribute is none.
+        ValueError: an element or attribute name is malformed.
     """
     opening = [_name(tag)]
     for name, value in attributes.items():
@@ -233,20 +236,21 @@ def _name(name: str) -> str:
     return name
 
 
-# Blocks: tables, plans as rows of calls, badges, remarks.
+# Blocks: tables, plans as rows of calls, badges, notes.
 
-WIDEST: Final = 240  # characters of one text
-_MOST_CALLS: Final = 60  # of one plan
+WIDEST: Final = 240  # characters shown of a text
+_MOST_CALLS: Final = 60  # calls shown of a plan
 
 Row = Sequence[object]
 
 
 def table(names: Sequence[str], rows: Iterable[Row], *, label: str, numbers: str = "") -> Html:
-    """A table; below a narrow width each row stands by itself, with the names of its columns.
+    """Return a table; on a narrow screen each row is a block with the names of its columns.
 
     Args:
-        label: what it shows, for who cannot see it.
-        numbers: the names of columns of numbers, with spaces between.
+        names: the column names.
+        label: a description for screen readers.
+        numbers: the names of number columns, separated by spaces.
     """
     right = set(numbers.split())
     head = [
@@ -271,22 +275,22 @@ def table(names: Sequence[str], rows: Iterable[Row], *, label: str, numbers: str
 
 
 def scrolled(content: Html, label: str) -> Html:
-    """What may be wider than the page: it scrolls by itself, by keys too."""
+    """Wrap content that may be wider than the page, so that it scrolls, also by keyboard."""
     return element("div", content, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
 def badge(word: str, mood: Mood = "plain") -> Html:
-    """A word that stands out."""
+    """Return a highlighted word."""
     return element("span", word, class_=f"badge {mood}")
 
 
 def call(text: str, *, wrong: bool = False) -> Html:
-    """A call."""
+    """Return a call, at most 240 characters of it."""
     return element("span", clip(text, WIDEST), class_="call wrong" if wrong else "call")
 
 
 def calls(texts: Sequence[str], *, wrong: int | None = None, nothing: str = "") -> Html:
-    """Calls, one after the other; the one at `wrong` marked."""
+    """Return calls in a row, at most 60; the call at index `wrong` is marked."""
     if not texts:
         return element("em", nothing or "the empty plan: no call at all")
     shown = [call(text, wrong=at == wrong) for at, text in enumerate(texts[:_MOST_CALLS])]
@@ -302,17 +306,17 @@ def numbered(items: Iterable[Html]) -> Html:
 
 
 def under(*parts: object) -> Html:
-    """What is said below an item."""
+    """Return a line of text below an item."""
     return element("p", *parts, class_="under")
 
 
 def note(*parts: object) -> Html:
-    """A remark below a block."""
+    """Return a remark below a block."""
     return element("p", *parts, class_="note")
 
 
 def left_out(shown: int, total: int, what: str) -> Html:
-    """How much of a list is not there; nothing where all of it is."""
+    """Return a note on how many items are shown; empty if all of them are."""
     if shown >= total:
         return Html("")
     return note(
@@ -321,12 +325,12 @@ def left_out(shown: int, total: int, what: str) -> Html:
 
 
 def code(text: object) -> Html:
-    """A text as it stands in a grammar or a ledger."""
+    """Return a text in the notation of a grammar or a ledger, at most 240 characters."""
     return element("code", clip(text, WIDEST))
 
 
 def grouped(digits: str) -> str:
-    """A decimal integer with its digits in groups of three; past sixty with its power of ten."""
+    """Group the digits of an integer by three; beyond 60 digits use a power of ten."""
     if len(digits) > 60:
         return screen.big_text(digits)
     first = len(digits) % 3
@@ -336,7 +340,7 @@ def grouped(digits: str) -> str:
 
 
 def moment(started_ms: int) -> str:
-    """A time in UTC; the number itself where it is beyond the calendar."""
+    """Return a time in UTC as text, or the milliseconds if it is beyond the calendar."""
     try:
         at = datetime.fromtimestamp(started_ms / 1000, UTC)
     except (OverflowError, OSError, ValueError):
@@ -351,7 +355,13 @@ _TICKS: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Points (step, value, the value as text), in order; drawn as steps, or as dots alone."""
+    """The points of a line in order, drawn as steps or as dots.
+
+    Attributes:
+        name: the text in the legend.
+        points: step, value, and the value as text.
+        style: ``one`` or ``two`` for a line, ``dot`` for dots.
+    """
 
     name: str
     points: Sequence[tuple[int, float, str]]
@@ -359,9 +369,9 @@ class Series:
 
 
 class Thinned:
-    """Points in order, of which every n-th is kept, so that they never are more than `most`.
+    """Keeps every n-th of the points added, so that at most `most` remain, plus the last one.
 
-    The last one is always kept.  Which are kept depends on how many there were alone.
+    The number of points alone decides which of them are kept.
     """
 
     def __init__(self, most: int = 600) -> None:
@@ -372,7 +382,7 @@ class Thinned:
         self.seen = 0
 
     def add(self, step: int, value: float, label: str) -> None:
-        """The next point."""
+        """Add the next point."""
         self._last = step, value, label
         if self.seen % self._stride == 0:
             self._kept.append(self._last)
@@ -383,7 +393,7 @@ class Thinned:
 
     @property
     def points(self) -> list[tuple[int, float, str]]:
-        """What is kept."""
+        """The kept points and the last point."""
         if self._last is None or self._kept[-1] == self._last:
             return self._kept
         return [*self._kept, self._last]
@@ -392,12 +402,13 @@ class Thinned:
 def line_chart(
     lines: Sequence[Series], *, across: str, label: str, most: int | None = None
 ) -> Html:
-    """Lines over steps.
+    """Return a chart of lines over steps.
 
     Args:
-        across: what a step is.
-        label: the chart in a sentence.
-        most: the last step of the axis; that of the points where None.
+        lines: the first line also provides the readout under the pointer.
+        across: the name of a step.
+        label: a description of the chart.
+        most: the last step on the axis; None takes the last step of the points.
     """
     points = [point for line in lines for point in line.points]
     scale = _Scale(points, most)
@@ -438,7 +449,7 @@ class _Scale:
         return round(_HIGH - _BOTTOM - share * (_HIGH - _TOP - _BOTTOM), 1)
 
     def frame(self, across: str) -> list[Html]:
-        """Axes, grid, and numbers at them."""
+        """Return the axes, the grid and their numbers."""
         found = []
         for tick in nice_ticks(self.low, self.high):
             y = self.y(float(tick))
@@ -486,7 +497,7 @@ def _legend(lines: Sequence[Series]) -> Html:
 
 
 def bar_chart(bars: Sequence[tuple[str, float, str]], *, across: str, label: str) -> Html:
-    """Bars (name, height, what it stands for as text), from nothing up."""
+    """Return a bar chart that starts at zero; a bar is (name, height, text for its tooltip)."""
     top = max((height for _, height, _ in bars), default=0.0) or 1.0
     slot = (_WIDE - _LEFT - _RIGHT) / max(len(bars), 1)
     every = max(1, len(bars) // 16)
@@ -517,7 +528,7 @@ def bar_chart(bars: Sequence[tuple[str, float, str]], *, across: str, label: str
 
 
 def nice_ticks(low: float, high: float) -> list[Decimal]:
-    """Some round numbers from `low` to `high`."""
+    """Return about five round numbers from `low` to `high`."""
     least, most = Decimal(repr(low)), Decimal(repr(high))
     rough = (most - least) / _TICKS
     if rough <= 0:
@@ -535,7 +546,7 @@ def nice_ticks(low: float, high: float) -> list[Decimal]:
 
 
 def plain_number(value: Decimal) -> str:
-    """A number at an axis: no exponent while it is short."""
+    """Return a number for an axis; beyond 9 characters it has an exponent."""
     if value == 0:
         return "0"
     text = f"{value.normalize():f}"

@@ -1,8 +1,8 @@
-"""Page of an artifact: what it allows, what it forbids, and how that was shown.
+"""Page of an artifact: its plans, its statements, and how they were checked.
 
-Everything comes from the artifact, whose certificates were checked before; plans and reasons come
-from the code of `tcc cheapest`, `tcc sample`, `tcc why` and `tcc diff`.
-Cost: that of these questions, and of a picture of at most `_STATES` states.
+All content comes from an artifact whose certificates were checked.  The functions of `tcc
+cheapest`, `tcc sample`, `tcc why` and `tcc diff` provide plans and reasons.
+Cost: these functions, and a picture of at most `_STATES` states.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _LEFT: tuple[str, Mood] = ("run", "doubtful")
 
 
 def statements_section(core: Core, relaxed: Collection[int], *, cyclic: bool = False) -> Section:
-    """The statements by their authors' texts, and what holds each of them."""
+    """Return the section of statements, each with the place that enforces it."""
     listed = listed_statements(core, relaxed, cyclic=cyclic)
     lets = [element("div", code(definition_text(let))) for let in core.lets[:MOST_STATEMENTS]]
     names = [element("h3", "Names in these statements"), *lets] if lets else []
@@ -73,7 +73,7 @@ def statements_section(core: Core, relaxed: Collection[int], *, cyclic: bool = F
 
 
 def statement_table(listed: Sequence[ListedStatement]) -> Html:
-    """The first statements, each with its reason, its text, and what holds it in plans."""
+    """Return the first 200 statements, each with its reason and the place that enforces it."""
     rows = [_statement_row(one) for one in listed[:MOST_STATEMENTS]]
     body = table(("statement", "held by"), rows, label="Statements")
     return joined([body, left_out(len(rows), len(listed), "statements")])
@@ -97,7 +97,7 @@ def _statement_row(one: ListedStatement) -> tuple[object, ...]:
 
 
 def plan_section(core: Core) -> Section:
-    """The plan expression, its rules, and the states of signatures."""
+    """Return the section with the plan expression, the rules, the start and the goals."""
     texts = PlanTexts(core)
     lines = [f"plan = {texts.expression(core.plan)}"]
     lines += [f"rule {name} = {texts.expression(body)}" for name, body in core.rules.items()]
@@ -116,14 +116,14 @@ def plan_section(core: Core) -> Section:
 _WIDEST: Final = 2000
 
 
-# The state diagram: the picture of `tcc graph` as an image, which runs no script and fetches
-# nothing whatever its texts are, and follows light and dark by itself.
+# The state diagram: the picture of `tcc graph`, embedded as an image.  An image runs no script and
+# loads nothing, whatever texts it contains, and it follows the light or dark mode.
 
 _STATES: Final = 14
 
 
 def diagram_section(artifact: Artifact) -> Section:
-    """The first states, nearest to the root first."""
+    """Return the section with a diagram of the states nearest to the root."""
     picture = picture_of(artifact, _STATES)
     drawn = base64.b64encode(svg_text(picture).encode("utf-8")).decode("ascii")
     label = f"State diagram of {picture.title}"
@@ -138,14 +138,14 @@ def diagram_section(artifact: Artifact) -> Section:
     )
 
 
-# The table of tools: fields, what a call costs, signatures.
+# The table of tools: their fields, the costs of their calls, their signatures.
 
 MOST_TOOLS: Final = 100
 _MOST_VALUES: Final = 12
 
 
 def tools_section(core: Core) -> Section:
-    """The tools, in the order of the grammar."""
+    """Return the section of the tools, in the order of the grammar."""
     by_tool: dict[int, list[Call]] = {}
     for call in core.calls:
         by_tool.setdefault(call.tool, []).append(call)
@@ -213,10 +213,12 @@ _PLANS: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What a page of an artifact is made from.
+    """The inputs of an artifact's page.
 
     Attributes:
-        since: the artifact that it is compared with, if any.
+        artifact: the artifact.
+        verdict: the verdict on it.
+        since: an older artifact to compare with, or None.
     """
 
     artifact: Artifact
@@ -225,7 +227,7 @@ class Known:
 
 
 def artifact_page(known: Known) -> Page:
-    """The whole page."""
+    """Build the page of an artifact."""
     artifact = known.artifact
     fields = describe(artifact)
     sections = [] if artifact.cyclic else [_numbers(artifact, fields)]
@@ -282,7 +284,10 @@ def _numbers(artifact: Artifact, fields: dict[str, Any]) -> Section:
 
 
 def _by_depth(counts: list[str], bound: bool) -> Html:
-    """Bars are as high as the number has digits: it may have thousands."""
+    """Return a bar chart and a table of plans by number of calls.
+
+    A bar is as high as its number has digits, because the number may have thousands.
+    """
     shown = counts[:200]
     most = "at most " if bound else ""
     bars = [
@@ -306,7 +311,7 @@ def _by_depth(counts: list[str], bound: bool) -> Html:
 
 
 def _digits(count: str) -> float:
-    """About the logarithm: digits, and what the first ones are of the next."""
+    """Return roughly the decimal logarithm of a positive number, for the height of a bar."""
     return len(count) - 1 + int(count[:3].ljust(3, "0")) / 1000 + 0.05
 
 

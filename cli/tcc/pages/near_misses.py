@@ -1,7 +1,7 @@
-"""Near misses: plans that are refused though they nearly are ones of the grammar, and why.
+"""Near misses: sequences that are one edit away from a plan but refused, and the reasons.
 
-Plans are taken in a fixed order.  Edits that break statements of the core come first, one for each
-set of statements; the code of `tcc why` assigns the blame.
+The edits of the plans are tried in a fixed order.  Edits that break statements of the core come
+first, one for each set of statements.  The function of `tcc why` finds the statements to blame.
 """
 
 from __future__ import annotations
@@ -21,26 +21,25 @@ from tcc_runtime.analysis.statements import WrittenStatement
 from tcc_runtime.artifact.constraints import every_statement
 from tcc_runtime.artifact.load import Artifact
 
-# Near misses.  Plans are taken in a fixed order.  Edits that break statements of the core come
-# first, one for each set of statements; :mod:`tcc.explaining` assigns the blame.
+# Limits that bound the search for near misses.
 
 _SHOWN: Final = 5
 _MOST_EDITS: Final = 4000
-_MOST_STEPS: Final = 1_000_000  # of statements over calls of edits
+_MOST_STEPS: Final = 1_000_000  # steps of statements over the calls of all edits
 _MOST_BROKEN: Final = 24
 _MOST_ASKED: Final = 32
-_MOST_CALLS: Final = 200  # of a plan that is edited
-_MOST_OTHERS: Final = 64  # calls that are tried in the place of one
+_MOST_CALLS: Final = 200  # calls of a plan to edit
+_MOST_OTHERS: Final = 64  # calls that are tried in place of another
 _MOST_PLACES: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearMiss:
-    """A sequence that is no plan.
+    """A sequence of calls that is almost a plan.
 
     Attributes:
-        edit: what was done to a plan, in words.
-        found: why it is none.
+        edit: how it differs from a plan, in words.
+        found: why it is not a plan.
     """
 
     edit: str
@@ -48,10 +47,13 @@ class NearMiss:
 
 
 def near_misses(artifact: Artifact, plans: Sequence[Sequence[str]]) -> list[NearMiss]:
-    """At most five of them, each with a reason of its own.
+    """Return at most five near misses, each with a different reason.
+
+    Args:
+        plans: plans of the artifact, which are edited.
 
     Raises:
-        tcc_certs.errors.Rejected: D201 the artifact is too large to be unfolded.
+        tcc_certs.errors.Rejected: D201, the artifact is too large to be unfolded.
     """
     graph = graph_of(artifact)
     chosen: dict[tuple[str, ...], NearMiss] = {}
@@ -66,14 +68,14 @@ def near_misses(artifact: Artifact, plans: Sequence[Sequence[str]]) -> list[Near
 
 
 def _rank(miss: NearMiss) -> tuple[bool, int, int]:
-    """Reasons that statements beside the plan's shape give come first, and short sequences."""
+    """Sort key: other reasons before the plan's shape, then few statements, then few calls."""
     because = miss.found.because
     shaped = not because or any(statement.kind == "plan" for statement in because)
     return shaped, len(because), len(miss.found.calls)
 
 
 def near_miss_section(found: Sequence[NearMiss]) -> Section:
-    """The near misses with their reasons."""
+    """Return the section of near misses with their reasons."""
     items = [_item(miss) for miss in found]
     body = numbered(items) if items else element("p", "No edit of the plans above is refused.")
     return Section(
@@ -85,7 +87,7 @@ def near_miss_section(found: Sequence[NearMiss]) -> Section:
 
 
 def _reason(one: WrittenStatement) -> Html:
-    """The sentence of the policy, then the statement."""
+    """Return the author's reason, then the statement."""
     text = code(clip(" ".join(one.text.split()), 120))
     return text if one.because is None else joined([one.because, " ", text])
 
@@ -110,10 +112,11 @@ def _item(miss: NearMiss) -> Html:
 def _candidates(
     artifact: Artifact, graph: PlanGraph, plans: Sequence[Sequence[str]]
 ) -> list[tuple[str, Sequence[str]]]:
-    """Edits that are no plans: one for each set of statements that they break, few broken first.
+    """Return edits that are not plans, each as a description and a sequence.
 
-    Then, as the shape of a plan has many ways to be missed, one for each kind of edit and each two
-    tools that cannot stand so.
+    First one edit for each set of statements that edits break, small sets first.  Then edits that
+    only the plan's shape refuses, one for each kind of edit and each pair of tools at the refused
+    place.
     """
     number = {text: call for call, text in enumerate(graph.texts)}
     statements = every_statement(artifact)
@@ -146,7 +149,7 @@ def _fewest(broken: frozenset[int]) -> tuple[int, list[int]]:
 def _broken(
     statements: Sequence[Constraint], calls: Sequence[int], *, ends: bool
 ) -> frozenset[int]:
-    """The statements that these calls break, the plan expression aside."""
+    """Return the numbers of the statements that these calls break, without the plan expression."""
     return frozenset(
         at for at, statement in enumerate(statements) if _breaks(statement, calls, ends)
     )
@@ -165,7 +168,7 @@ def _breaks(statement: Constraint, calls: Sequence[int], ends: bool) -> bool:
 def _refused(
     graph: PlanGraph, number: Mapping[str, int], sequence: Sequence[str]
 ) -> tuple[int, str] | None:
-    """Where it stops being a plan, and the two tools there; None of a plan."""
+    """Return the index where a sequence stops being a plan and the tools there; None for a plan."""
     q = graph.root
     before = ""
     for at, text in enumerate(sequence):
@@ -177,13 +180,13 @@ def _refused(
 
 
 def _after(row: Row, call: int) -> int | None:
-    """Where a call leads; a row is in call order."""
+    """Return the state after a call, or None; `row` is sorted by call."""
     at = bisect_left(row, (call, -1))
     return row[at][1] if at < len(row) and row[at][0] == call else None
 
 
 def _edits(graph: PlanGraph, plans: Sequence[Sequence[str]]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Edits of the plans, all kinds for one of them before the next."""
+    """Yield edits of the plans, with all edits of a plan before the next plan."""
     texts = graph.used()
     sisters: dict[str, list[str]] = {}
     for text in texts:
@@ -204,7 +207,7 @@ def _edits(graph: PlanGraph, plans: Sequence[Sequence[str]]) -> Iterator[tuple[s
 
 
 def _ends(plan: Sequence[str], texts: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Plans that stop too early, or go on; and other calls in the place of their own."""
+    """Yield plans without the last call, with a call added at the end, or with a call replaced."""
     if plan:
         yield "The last call is left out", list(plan[:-1])
     for text in texts:
@@ -215,5 +218,5 @@ def _ends(plan: Sequence[str], texts: Sequence[str]) -> Iterator[tuple[str, Sequ
 
 
 def _tool(text: str) -> str:
-    """The name of the tool as a call has it; of a name in quotes the part before a bracket."""
+    """Return the name of a call's tool, up to the first bracket."""
     return text.partition("(")[0]

@@ -1,8 +1,9 @@
-"""The part of a page in which a proved program checks the artifact again, in the reader's browser.
+"""The section of a page in which a proved program checks the artifact again, in the browser.
 
-The page holds the artifact and the program (``proved.js``, extracted from proofs/checker).
-``page.js`` runs the program when the page is opened, offline.  Nothing of it ran when the page was
-written.  Cost: 4/3 of the artifact.  Past :data:`MOST` bytes the page says so instead.
+The page contains the artifact and the program (``proved.js``, extracted from proofs/checker).
+``page.js`` runs the program offline when a reader opens the page; it does not run when the page is
+written.  Cost: 4/3 of the artifact's size.  For an artifact above :data:`MOST` bytes the section
+only says that it is too large.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ _DOES_NOT = (
 
 
 def with_proof(page: Page, artifact: bytes) -> Page:
-    """Return the page with the artifact and the program that checks it.
+    """Return the page with a section that contains the artifact and its checker.
 
     Args:
-        artifact: bytes whose certificates hold.
+        artifact: the bytes of an artifact whose certificates are valid.
     """
     lead = "A second checker, extracted from a machine-checked proof."
     if len(artifact) > MOST:

@@ -1,9 +1,10 @@
 """Validated records of a ledger, and their table on a page.
 
-A validation states where the chain of what it read ends.  Records read again here must end there,
-or the file changed in between and no page is made.  Values are untyped: a missing member, or one of
-another type, reads as empty.  Of a long group of rows the middle is left out.
-Cost: one JSON parse and one hash per line; memory: the records that are shown.
+A validation reports the last hash of the chain that it read.  Reading the records again must reach
+the same hash.  Otherwise the file changed in between, and no page is made.  Members of records are
+untyped here: a missing member, or a member of another type, counts as empty.  The middle of a long
+ledger is left out.
+Cost: one JSON parse and one hash per line; memory for the records that are shown.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from tcc_certs.verbs.validate import LedgerInput
 
 
 class Changed(Exception):
-    """A file is not the one that was validated a moment before."""
+    """A ledger changed between its validation and its second reading."""
 
     def __str__(self) -> str:
         return "the ledger was changed while it was read; run the command again"
 
 
 def records(ledger: Path | bytes, head: str) -> Iterator[Record]:
-    """The records of the verified prefix that ends with `head`, hex.
+    """Yield the records of a validated ledger, up to the record with the hash `head` (hex).
 
     Args:
-        ledger: its file, or the bytes of that.
+        ledger: the file, or its bytes.
 
     Raises:
-        Changed: the file has no such prefix any more; raised at the end.
-        OSError: it cannot be read.
+        Changed: the ledger has no record with that hash; raised after its last valid record.
+        OSError: the file cannot be read.
     """
     if head == FIRST_HEAD.hex():
         return
@@ -59,10 +60,10 @@ def records(ledger: Path | bytes, head: str) -> Iterator[Record]:
 def lines_named(
     files: Sequence[Path], numbers: Sequence[int], most: int = 20
 ) -> list[tuple[int, str]]:
-    """Some lines of the files of a ledger as they stand, clipped; whatever they are.
+    """Return the numbers and texts of some lines of a ledger's files, clipped and unparsed.
 
     Args:
-        numbers: of lines, from 1 over all files; the first `most` different ones count.
+        numbers: line numbers, from 1 through all files; only the `most` smallest are used.
     """
     wanted = sorted({number for number in numbers if number > 0})[:most]
     found: list[tuple[int, str]] = []
@@ -78,7 +79,7 @@ def lines_named(
 
 
 def field(record: Record, name: str) -> str:
-    """A member of a record as text; the empty text where it has none."""
+    """Return a member of a record as text, or '' if it is missing or no text or integer."""
     value = record.get(name)
     if isinstance(value, str):
         return value
@@ -86,13 +87,13 @@ def field(record: Record, name: str) -> str:
 
 
 def whole(record: Record, name: str) -> int | None:
-    """A member that is an integer; None where it is none."""
+    """Return a member of a record that is an integer, else None."""
     value = record.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def number(text: str) -> float | None:
-    """A decimal text as a place on a picture; None where it is none."""
+    """Return a decimal text as a float for drawing, or None if it is no number below 1e300."""
     try:
         found = float(text)
     except ValueError:
@@ -108,12 +109,14 @@ _MOST_MEMBERS: Final = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordRow:
-    """A record as it is shown; each text has been cut.
+    """A record as the table shows it; all texts are clipped.
 
     Attributes:
-        gist: what of it tells most.
+        line: the number of the record, from 1.
+        kind: the kind of the record.
+        gist: the most important members.
         members: names and values.
-        more: how many further members there are.
+        more: the number of members that are left out.
     """
 
     line: int
@@ -124,7 +127,7 @@ class RecordRow:
 
 
 class ShownRecords:
-    """The first and the last records of a ledger."""
+    """Keeps the first 400 and the last 100 records of a ledger."""
 
     def __init__(self) -> None:
         self._first: list[Record] = []
@@ -132,14 +135,14 @@ class ShownRecords:
         self.total = 0
 
     def add(self, record: Record) -> None:
-        """The next record."""
+        """Add the next record."""
         self.total += 1
         into = self._first if self.total <= FIRST else self._last
         into.append(record)
 
     @property
     def rows(self) -> list[RecordRow]:
-        """What is kept, in order, as it is shown."""
+        """The kept records in order, as the table shows them."""
         behind = self.total - len(self._last) + 1
         return [
             *[_shown_record(line, record) for line, record in enumerate(self._first, 1)],
@@ -160,7 +163,7 @@ def _shown_record(line: int, record: Record) -> RecordRow:
 
 
 def records_section(kept: ShownRecords) -> Section:
-    """The table."""
+    """Return the section with the table of records."""
     rows = kept.rows
     groups = [_group(part) for part in _parted(rows)]
     body = joined(
@@ -183,7 +186,7 @@ def records_section(kept: ShownRecords) -> Section:
 
 
 def _parted(rows: list[RecordRow]) -> Iterator[list[RecordRow]]:
-    """Groups of rows whose lines follow each other."""
+    """Yield groups of at most 50 rows with consecutive lines."""
     part: list[RecordRow] = []
     for row in rows:
         if part and (len(part) == _GROUP or row.line != part[-1].line + 1):
@@ -214,7 +217,7 @@ def _row(row: RecordRow) -> Html:
 
 
 def _gist(kind: str, record: Record) -> str:
-    """What of a record tells most."""
+    """Return the most important members of a record as text."""
     told = {
         "open": ("mode", "claim_type"),
         "node": ("call", "key_raw"),

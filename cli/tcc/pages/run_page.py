@@ -1,7 +1,7 @@
-"""Page of a run: the verdict, then what the run found, how its search went, and what was left.
+"""Page of a run: the verdict, the plans found, the course of the search, and the rest.
 
-All of it comes from one pass over records that the same command validated; of an invalid ledger
-only the findings are shown.
+All content comes from records that the same command validated.  For an invalid ledger only the
+findings are shown.
 Memory: the frontier, as in the run itself, and a bounded number of points, plans and records.
 """
 
@@ -45,19 +45,24 @@ from tcc_runtime.artifact.load import Artifact
 _EXPANDED: Final = 100
 _CHILDREN: Final = 12
 _PLANS: Final = 10
-_LONGEST: Final = 200  # calls of a plan whose way is kept
-_DEEPEST: Final = 30  # choices one below the other
-_OPEN: Final = 4  # of these are open from the start
+_LONGEST: Final = 200  # calls of a plan whose path is shown
+_DEEPEST: Final = 30  # nested choices
+_OPEN: Final = 4  # nested choices that are expanded when the page opens
 
 
 @dataclass(slots=True, kw_only=True)
 class TreeNode:
-    """A node that is shown.
+    """A node of the search that is shown.
 
     Attributes:
-        expanded: the how-manieth expansion it was; 0 where it was none.
-        value: of a leaf that was popped.
-        left_out: children that are not shown.
+        call: the call that leads to the node; '' for the root.
+        key: the key of the node, decimal text.
+        leaf: whether the node is a complete plan.
+        expanded: the number of its expansion, from 1; 0 if it was not expanded.
+        value: the value of a leaf that was popped, else ''.
+        place: the place among the best plans if the node is the leaf of one, else 0.
+        left_out: the number of children that are not shown.
+        children: the children that are shown.
     """
 
     call: str
@@ -71,10 +76,14 @@ class TreeNode:
 
 
 def ways_of(plans: Sequence[Record], root: bytes) -> dict[str, int]:
-    """The digests of the nodes on the ways to the best plans, hex, with the best place of them.
+    """Return the digests (hex) of the nodes on the paths to the best plans.
 
     Args:
-        root: D of the node that the run began at.
+        plans: the plans of the close record, best first.
+        root: the context digest D of the node where the run began.
+
+    Returns:
+        the place of the plan for its leaf, and 0 for the other nodes.
     """
     found: dict[str, int] = {}
     for place, plan in enumerate(plans[:_PLANS], 1):
@@ -91,7 +100,7 @@ def ways_of(plans: Sequence[Record], root: bytes) -> dict[str, int]:
 
 
 def tree_of(records: Iterable[Record], ways: dict[str, int]) -> TreeNode | None:
-    """The root of what is shown; None where no node was pushed."""
+    """Return the root of the shown part of the search tree, or None if no node was pushed."""
     root: TreeNode | None = None
     kept: dict[str, TreeNode] = {}
     expansions = 0
@@ -131,7 +140,7 @@ def _fits(parent: TreeNode, digest: str, ways: dict[str, int]) -> bool:
 
 
 def tree_section(root: TreeNode, expansions: int) -> Section:
-    """The tree."""
+    """Return the section with the tree of expansions."""
     shown = min(expansions, _EXPANDED)
     more = (
         note(
@@ -158,7 +167,7 @@ _LEAD = (
 
 
 def _drawn(root: TreeNode) -> Html:
-    """Nested lists, made without recursion: a plan may have thousands of choices."""
+    """Return nested lists; written as a loop, because a plan may have thousands of choices."""
     parts: list[object] = [Html("<ul>")]
     todo: list[tuple[TreeNode | None, int]] = [(None, 0), (root, 0)]
     while todo:
@@ -186,7 +195,7 @@ def _waits(node: TreeNode) -> bool:
 
 
 def _waiting_row(end: TreeNode) -> Html:
-    """The children that were not looked into, in one row, in call order."""
+    """Return the children that were not expanded, in one row, in call order."""
     found = [child for child in end.children if _waits(child)]
     if not found and not end.left_out:
         return Html("")
@@ -210,7 +219,7 @@ def _name(node: TreeNode) -> Html:
 
 
 def _chain(node: TreeNode) -> list[TreeNode]:
-    """A node, and those below it as long as each is the only one."""
+    """Return a node and the nodes below it, as long as each has exactly one child."""
     found = [node]
     while len(found[-1].children) == 1 and not found[-1].left_out:
         found.append(found[-1].children[0])
@@ -238,14 +247,14 @@ def _tree_row(chain: Sequence[TreeNode]) -> Html:
 
 
 def short(number: str) -> str:
-    """A number with four digits behind its point, for people; the records have all of them."""
+    """Cut a number to four decimal places, for people; the records have all of them."""
     whole, point, digits = number.partition(".")
     return f"{whole}{point}{digits[:4]}".replace("-", "\u2212")
 
 
-# The story: what one pass over the records collects.
+# The story of a run: collected in one pass over its records.
 
-Item = tuple[str, int]  # a node's id, and the step of the remainder of it; 0 of the node itself
+Item = tuple[str, int]  # a node's id, and the step of its remainder; 0 for the node itself
 _MOST_PLANS: Final = 50
 
 
@@ -262,17 +271,20 @@ class Waiting:
 
 @dataclass(slots=True, kw_only=True)
 class Story:
-    """A run as its ledger has it.
+    """A run as its ledger records it.
 
     Attributes:
-        header, close: its first record, and its last where that is a close.
-        frontier: what was pushed and not popped.
-        keys: (pop, key of what was popped), before any downgrade.
-        values: (pop, value) of leaves, likewise.
-        incumbents: (pop, k-th best value so far).
-        last: what was popped last, with its node's id.
-        pops, leaves, asked: how many.
-        guards: names of guards that fired, in order, each once.
+        header: the first record.
+        close: the last record, if it is a close record.
+        frontier: the items that were pushed and not popped.
+        keys: (pop, key of the popped item), before any downgrade.
+        values: (pop, value) of the leaves, before any downgrade.
+        incumbents: (pop, k-th best value so far), before any downgrade.
+        last: the item popped last, with its node's id.
+        pops, leaves, asked: the numbers of pops, leaves and questions about costs.
+        downgraded: whether the run was downgraded to fallback.
+        guards: the names of guards that fired, in order, each once.
+        kept: the first and the last records.
     """
 
     header: Record = member(default_factory=dict)
@@ -291,20 +303,20 @@ class Story:
 
     @property
     def plans(self) -> list[Record]:
-        """The best plans, of the close record."""
+        """The best plans of the close record, at most 50."""
         found = None if self.close is None else self.close.get("plans")
         listed = found if isinstance(found, list) else []
         return [plan for plan in listed[:_MOST_PLANS] if isinstance(plan, dict)]
 
     @property
     def plans_total(self) -> int:
-        """How many plans the close record has."""
+        """The number of plans in the close record."""
         found = None if self.close is None else self.close.get("plans")
         return len(found) if isinstance(found, list) else 0
 
 
 def told(records: Iterable[Record]) -> Story:
-    """The story of these records."""
+    """Collect the story of a run from its records."""
     story = Story()
     for record in records:
         story.kept.add(record)
@@ -339,7 +351,7 @@ def _take(story: Story, record: Record) -> None:
 
 def _waiting(story: Story, record: Record, name: str) -> Waiting:
     prefix = field(record, "ctx_repr")
-    # The remainder of a node is pushed behind the pop that it is left over from.
+    # The remainder of a node is pushed right after the pop of that node.
     if field(record, "kind") == "rest" and story.last is not None and story.last[0] == name:
         prefix = story.last[1].prefix
     return Waiting(
@@ -357,7 +369,7 @@ def _popped(story: Story, record: Record, item: Item) -> None:
     story.last = None if was is None else (item[0], was)
     if field(record, "kind") == "leaf":
         story.leaves += 1
-    # After a downgrade keys are others, which no record has.
+    # After a downgrade the search uses other keys, which the ledger does not record.
     if story.downgraded:
         return
     if was is not None and (at := number(was.key)) is not None:
@@ -377,13 +389,13 @@ _SPENT: Final = ("price_spent", "price_cap", "latency_ms", "sla_ms", "epsilon_us
 
 
 def run_page(artifact: Artifact, read: Callable[[], Iterator[Record]], verdict: Verdict) -> Page:
-    """The whole page.
+    """Build the page of a run.
 
     Args:
-        read: the validated records from the start, each time it is called.
+        read: returns the validated records from the start, each time it is called.
 
     Raises:
-        tcc.pages.record_table.Changed: the ledger is another one by now.
+        tcc.pages.record_table.Changed: the ledger has changed since it was validated.
     """
     story = told(read())
     tree = tree_of(read(), ways_of(story.plans, _begin(artifact, story.header)))
@@ -401,7 +413,7 @@ def run_page(artifact: Artifact, read: Callable[[], Iterator[Record]], verdict: 
 
 
 def _begin(artifact: Artifact, header: Record) -> bytes:
-    """D of the node that the run began at: behind the calls that were made before it."""
+    """Return the context digest of the node where the run began, after the calls in `after`."""
     digest = artifact.root_digest
     after = header.get("after")
     for text in after if isinstance(after, list) else ():
@@ -526,7 +538,7 @@ def _charts(story: Story) -> Iterator[Section]:
 
 
 def _gaps(story: Story) -> list[tuple[int, float, str]]:
-    """How far each key is above the final incumbent; nothing where there is none."""
+    """Return the difference of each key and the final incumbent; empty without an incumbent."""
     if story.downgraded or field(story.header, "mode") == "fallback" or not story.incumbents.points:
         return []
     step, final, _ = story.incumbents.points[-1]

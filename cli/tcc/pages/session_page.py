@@ -1,7 +1,7 @@
-"""The page of a session: what the agent did, what was refused and why, and where it stands.
+"""Page of a session: the agent's calls, the refused calls with reasons, and the current state.
 
-The session is a :mod:`tcc_runtime.gate.transcript` of records that the same command validated.
-Size: bounded by `_FIRST` and `_LAST` events.
+The :mod:`tcc.pages.transcript` of the session comes from records that the same command validated.
+Size: at most `_FIRST` and `_LAST` events.
 """
 
 from __future__ import annotations
@@ -51,10 +51,12 @@ def session_page(
     found: SessionValidation,
     verdict: Verdict,
 ) -> Page:
-    """The whole page.
+    """Build the page of a session.
 
     Args:
-        told: the session, from the records that `found` is the validation of.
+        told: the transcript of the records that `found` validated.
+        kept: the first and the last records.
+        found: the validation of the ledger.
     """
     events = list(told.events)
     sections = [
@@ -118,7 +120,7 @@ _CLAIMS = {
 
 
 def _calls(events: Sequence[TranscriptEvent]) -> Section:
-    """Everything in order, refusals among it."""
+    """Return the section of all events in order, refusals included."""
     shown = [*events[:_FIRST], *events[max(_FIRST, len(events) - _LAST) :]]
     rows = [_row(event) for event in shown]
     names = ("no.", "what", "with", "outcome", "ms", "states")
@@ -166,7 +168,7 @@ def _row(event: TranscriptEvent) -> tuple[object, ...]:
 
 
 def _refusals(events: Sequence[TranscriptEvent]) -> Section:
-    """How often, of what, for which reason."""
+    """Return the section that counts the refusals by tool, code and reason."""
     refusals = [event for event in events if event.kind == "refusal"]
     first: dict[tuple[str, str, str, str], TranscriptEvent] = {}
     counted = Counter[tuple[str, str, str, str]]()
@@ -193,7 +195,7 @@ def _refusals(events: Sequence[TranscriptEvent]) -> Section:
 
 
 def _reason(event: TranscriptEvent) -> list[object]:
-    """Why a call was refused, or who is asked: the author's reason, then the statement."""
+    """Return the reason for a refusal or a question: the author's text, then the statement."""
     if event.statement is None:
         return [event.text, _made(event)]
     because = [event.because, " "] if event.because else []
@@ -225,7 +227,7 @@ def _stands(told: Transcript) -> Section:
 
 
 def states(numbers: Sequence[int]) -> str:
-    """States for people; a few of many."""
+    """Return states for people, at most eight of them."""
     shown = ["nowhere" if state < 0 else str(state) for state in numbers[:8]]
     more = [f"{len(numbers) - 8} more"] if len(numbers) > 8 else []
     return " | ".join([*shown, *more]) or "none"

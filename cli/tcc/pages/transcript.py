@@ -1,8 +1,8 @@
-"""The transcript of a session: its events, its positions, and the calls that may follow.
+"""The transcript of a session: its events, its states, and the calls that may follow.
 
-The validator (:func:`tcc_certs.session.validate`) hands over each record that passes, and each
-becomes an event.  A reader of a transcript looks at the verdict first.
-Cost: constant a record; for the calls that may follow, the edges of the states held.
+The validator (:func:`tcc_certs.session.validate`) passes each valid record to a :class:`Teller`,
+which turns it into an event.  Check the verdict of the validation before using a transcript.
+Cost: constant for a record.  The calls that may follow take the edges of the current states.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from tcc_certs.values.places import UNKNOWN, Digested, State, decimal_of
 from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.gate.policy import policy_of
 
-_NOTHING: Final[Mapping[str, str]] = {}  # shared by events; nobody writes into it
+_NOTHING: Final[Mapping[str, str]] = {}  # shared by events and never changed
 
 
 class TranscriptEvent(NamedTuple):
     """A record of a session.
 
     Attributes:
-        kind: that of the record; ``call`` stands for a call with its outcome.
-        seq: of its call; None for a refusal and an end.
-        text: the call, the statement that refused or asks, or how the session ended; of a refusal
-            by no statement, what its code means.
-        outcome: of a call or a `resolve`, ``open`` if none was recorded; the code of a refusal; the
-            verdict of an approval.
-        ms: from the call to its outcome; None where there is none.
-        why: what the code of a refusal means; the call of a question.
-        made: of a refusal in a shadow session, whether the call was made.
-        tool: of a refusal and of a question.
-        statement: the number of the statement that refused, or asks.
-        because: the reason that the author of that statement gives.
-        opened: open arguments: the value where it is shown, else the start of its digest.
-        observed: the values that came back; of open answers as of arguments, of a list of digests
-            how many elements it has, ``unknown`` of one that is not known.
+        kind: the kind of the record; ``call`` combines a call and its outcome.
+        seq: the number of the call; None for a refusal and an end.
+        text: the call, the statement that refuses or asks, or how the session ended.  For a refusal
+            without a statement, the meaning of its code.
+        outcome: the outcome of a call or a `resolve`, ``open`` if none was recorded; the code of a
+            refusal; the verdict of an approval.
+        opened: the open arguments: the value if the ledger shows it, else the start of its digest.
+        observed: the returned values, shown like open arguments.  A list of digests is shown by its
+            number of elements, an unknown value as ``unknown``.
         before, after: the states that the session may have been in.
-        model: that made a call; empty where none was chosen.
-        took: what its call, or a search, took: price, latency and epsilon.
-        who: of an outcome that was said later, who said it; empty where the record does not say.
-        at_ms: when that was, or when a call was decided; None where the record does not say.
-        learned: attributes of the session that were not known before.
+        took: the price, latency and epsilon that the call or a search took.
+        ms: milliseconds from the call to its outcome; None if there is no outcome.
+        why: the meaning of a refusal's code; for a question, the call.
+        made: for a refusal in a shadow session, whether the call was made.
+        tool: the tool of a refusal or a question.
+        statement: the number of the statement that refuses or asks, or None.
+        because: the reason that the author of that statement gives.
+        model: the model that made the call; '' if none was chosen.
+        who: the person who reported a later outcome or decided; '' if the record has none.
+        at_ms: the time of that, or of the decision about a call; None if the record has none.
+        learned: the attributes of the session that this event made known.
     """
 
     kind: str
@@ -76,13 +76,14 @@ class TranscriptEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """A session as its ledger has it.
+    """A session as its ledger records it.
 
     Attributes:
-        header: its first record.
-        events: the others, in order.
-        states: those that it may be in now.
-        may_finish, ended: whether it may end here; whether it has.
+        header: the first record.
+        events: the events of the other records, in order.
+        states: the states that the session may be in now.
+        may_finish: whether the session may end here.
+        ended: whether the session has ended.
         allowed_next: canonical texts of the calls that plans allow next.
         learned: the attributes that the session has learned: the value if it is known, else the
             start of its digest.
@@ -98,36 +99,39 @@ class Transcript:
 
     @property
     def given(self) -> Mapping[str, str]:
-        """What the session was given: the value where it is shown, else the start of its digest."""
+        """The attributes given at the start: values if shown, else the start of their digests."""
         return _shown(self.header.get("given", {}))
 
 
 class Teller:
-    """Makes events of records, each handed over when the validator has passed it."""
+    """Turns the records of a session into events, one after the other, as they are validated."""
 
     def __init__(self) -> None:
         self._header: Record | None = None
         self._events: list[TranscriptEvent] = []
         self._session: ReplayedSession | None = None
-        self._held: Positions | None = None  # after the last record, but for a call under way
-        self._states: Sequence[int] = ()  # as a record has them
+        self._held: Positions | None = None  # after the last record, without a call under way
+        self._states: Sequence[int] = ()  # the same as the numbers in records
         self._parallel = False
         self._open: dict[int, tuple[Record, Sequence[int]]] = {}
-        self._calls: dict[int, str] = {}  # their texts by number
-        self._attributes: Sequence[str] = ()  # that the session learns
+        self._calls: dict[int, str] = {}  # the texts of calls, by number
+        self._attributes: Sequence[str] = ()  # the attributes that the session learns
         self._learned: dict[str, str] = {}
-        self._asked: dict[str, Record] = {}  # questions by their ids
+        self._asked: dict[str, Record] = {}  # the questions, by id
 
     @property
     def began(self) -> bool:
-        """Whether there was a record: the ledger has a whole line."""
+        """Return whether a record was added, that is, whether the ledger has a complete line."""
         return self._header is not None and self._session is not None
 
     def transcript(self, artifact: Artifact) -> Transcript:
-        """The session of a ledger that was validated against the artifact.
+        """Return the transcript of the records so far.
+
+        Args:
+            artifact: the artifact that the ledger was validated against.
 
         Raises:
-            ValueError: there was no record.
+            ValueError: no record was added.
         """
         session = self._session
         if self._header is None or session is None:
@@ -146,19 +150,19 @@ class Teller:
         )
 
     def _now(self) -> Sequence[int]:
-        """The states that it may be in, before the first call that is under way."""
+        """Return the states before the first call that is under way, else the current states."""
         for _, before in self._open.values():
             return before
         return self._states
 
     def tell(self, record: Record, session: ReplayedSession) -> None:
-        """The next record, and the session after it."""
+        """Add a record, and the session after it."""
         kind = record["kind"]
         if kind == "call":
             seq = _seq(record)
             self._open[seq] = record, self._states
             self._calls[seq] = str(record["call"])
-            # What is held behind it is asked for where another may begin beside it.
+            # Computed now only if another call may begin before this one ends.
             if self._parallel:
                 self._look(session)
             return
@@ -186,7 +190,7 @@ class Teller:
             self._held, self._states = held, session.machine.shown(held)
 
     def _leave(self, seqs: Sequence[int]) -> None:
-        """What has no outcome, or had none when it was said, is unknown."""
+        """Add the events of calls that have no outcome (yet); their outcome is ``open``."""
         left = [seq for seq in seqs if seq in self._open]
         if left and not self._parallel:
             self._states = self._unknown(self._open[left[0]][0])
@@ -194,7 +198,7 @@ class Teller:
             self._settle(seq, "open")
 
     def _unknown(self, call: Record) -> Sequence[int]:
-        """The states behind the one call that is under way, whatever comes of it."""
+        """Return the states after the only call under way, for every outcome that it may have."""
         if self._session is None or self._held is None:
             return self._states
         machine = self._session.machine
@@ -215,7 +219,7 @@ class Teller:
     def _tell(
         self, kind: str, record: Record, before: Sequence[int], session: ReplayedSession
     ) -> None:
-        """Make the event of a record that is neither of a call nor of its outcome."""
+        """Add the event of a record that is neither a call nor its outcome."""
         code = str(record.get("code", ""))
         match kind:
             case "resolve":
@@ -251,7 +255,7 @@ class Teller:
                 self._add("end", None, "abandoned" if abandoned else "where a plan ends", "")
 
     def _state(self, kind: str, record: Record, code: str, why: str, core: Core) -> None:
-        """Make the event of a refusal or of a question: its statement is shown by its text."""
+        """Add the event of a refusal or a question, with the text of its statement."""
         tool, number = str(record["tool"]), record.get("statement")
         statement = core.statements[number] if isinstance(number, int) else None
         text = why if statement is None else statement_text(statement)
@@ -348,7 +352,7 @@ def _texts(value: Json | None) -> Mapping[str, str]:
 
 
 def _answered(record: Record) -> Mapping[str, str]:
-    """What came back: observed values, and what the ledger has of open answers."""
+    """Return the observed values, and the open answers as far as the ledger shows them."""
     observed, answers = record.get("observed"), record.get("answers")
     if observed is None and answers is None:
         return _NOTHING
@@ -356,7 +360,7 @@ def _answered(record: Record) -> Mapping[str, str]:
 
 
 def _shown(opened: Json | None) -> Mapping[str, str]:
-    """Of each open argument or answer what the ledger shows."""
+    """Return each open argument or answer as far as the ledger shows it."""
     if not opened or not isinstance(opened, dict):
         return _NOTHING
     found: dict[str, str] = {}
@@ -405,7 +409,7 @@ def _took(value: Json | None) -> Mapping[str, str]:
 
 
 def _terms(record: Record) -> str:
-    """The caps of a budget."""
+    """Return the caps and the account of a budget as text."""
     named = {"price_cap": "price", "sla_ms": "latency", "epsilon_cap": "epsilon"}
     caps = [f"{shown} at most {record[name]}" for name, shown in named.items() if name in record]
     account = record.get("account")

@@ -1,4 +1,4 @@
-"""Pictures of artifacts: DOT, Mermaid, SVG drawn here, and a page to look around in."""
+"""Pictures of artifacts: DOT, Mermaid, SVG, and an HTML page to explore the SVG."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ Kind: TypeAlias = Literal["state", "leaf", "cut", "more"]
 
 MOST_LINES: Final = 4
 MOST_CELLS: Final = 44
-MOST_CALLS: Final = 60  # of an arrow, that are listed with it
+MOST_CALLS: Final = 60  # calls listed for an arrow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """A state, a prefix, or what stands for those that are left out.
+    """A state, a prefix, or a placeholder for states that are left out.
 
     Attributes:
-        name: letters and digits, no two alike.
-        kind: `leaf` a complete plan, `cut` a prefix that is not followed, `more` what is left out.
-        root: whether plans begin here.  accept: whether one may stop here.
-        lines: what stands in it.
-        facts: name and value, shown when it is pointed at.
+        name: a unique name of letters and digits.
+        kind: `state`; `leaf`, a complete plan; `cut`, a prefix that is not followed further;
+            `more`, a placeholder.
+        root: whether plans begin here.
+        accept: whether a plan may stop here.
+        lines: the text in the box.
+        facts: names and values, shown when the pointer is over the box.
     """
 
     name: str
@@ -46,13 +48,13 @@ class Box:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrow:
-    """All calls that lead from one box to another.
+    """All calls that lead from a box to another.
 
     Attributes:
-        source, target: places in the list of boxes, the source before the target.
-        lines: what stands on it, at most MOST_LINES.
-        calls: their texts, at most MOST_CALLS of them.
-        more: how many others there are.
+        source, target: indices in the list of boxes, the source before the target.
+        lines: the text on the arrow, at most MOST_LINES lines.
+        calls: the texts of the calls, at most MOST_CALLS of them.
+        more: the number of further calls.
     """
 
     source: int
@@ -67,10 +69,11 @@ class Picture:
     """Boxes and arrows without a cycle.
 
     Attributes:
-        title: what it is of.
-        about: name and value of what is said of it as a whole.
-        boxes: sources before targets.
-        left_out: a sentence that says what is not shown; None where everything is.
+        title: the name of the artifact.
+        about: names and values about the artifact.
+        boxes: the boxes, sources before targets.
+        arrows: the arrows between boxes.
+        left_out: a sentence about omitted states or prefixes; None if everything is shown.
     """
 
     title: str
@@ -81,7 +84,7 @@ class Picture:
 
 
 def arrow(source: int, target: int, calls: Sequence[str], tools: Mapping[str, str]) -> Arrow:
-    """The arrow of some calls; many are shown as their tools, with how many there are of each."""
+    """Return the arrow for some calls; many calls are shown as tools with numbers of calls."""
     return Arrow(
         source=source,
         target=target,
@@ -111,13 +114,13 @@ def _cut(texts: Sequence[str]) -> Iterable[str]:
 
 
 def seen(text: str) -> str:
-    """A text as people may be shown it, in any format: XML has not all characters either."""
+    """Return a text with hidden characters escaped, and characters that XML does not allow."""
     return _NO_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", escaped(text))
 
 
 def short(text: str) -> str:
-    """A text as people may be shown it, cut to MOST_CELLS cells."""
-    # Half of a surrogate pair is hidden, so what is left can be written down.
+    """Return a text as :func:`seen`, cut to MOST_CELLS columns."""
+    # `seen` escapes half of a surrogate pair, so cutting a pair here does no harm.
     shown = seen(text[: 4 * MOST_CELLS])
     if len(text) <= 4 * MOST_CELLS and cells(shown) <= MOST_CELLS:
         return shown
@@ -131,20 +134,20 @@ def short(text: str) -> str:
 
 
 def cells(text: str) -> int:
-    """The columns that a text takes in a font of fixed width."""
+    """Return the number of columns that a text takes in a font of fixed width."""
     if text.isascii():
         return len(text)
     wide = sum(1 for char in text if unicodedata.east_asian_width(char) in "WF")
     return len(text) + wide
 
 
-# The shared graph: the first states, breadth first from the root.
+# The shared graph: the first states in breadth-first order from the root.
 
 MOST_ARROWS: Final = 1500
 
 
 def picture_of(artifact: Artifact, max_states: int) -> Picture:
-    """The picture of at most `max_states` states, fewer where they have too many arrows."""
+    """Return a picture of at most `max_states` states; of fewer if they have too many arrows."""
     shown = max(1, max_states)
     while True:
         chosen = _first_states(artifact, shown)
@@ -162,7 +165,7 @@ def picture_of(artifact: Artifact, max_states: int) -> Picture:
 
 
 def about(artifact: Artifact) -> tuple[tuple[str, str], ...]:
-    """What is said of an artifact beside a picture of it."""
+    """Return names and values that describe an artifact next to its picture."""
     manifest, root = artifact.manifest, artifact.root
     bound = "" if manifest.counts == "exact" else "at most "
     relaxed = relaxed_texts(artifact.core, manifest.relaxed)
@@ -188,7 +191,7 @@ def _left_out(artifact: Artifact, shown: int) -> str | None:
 
 
 def _first_states(artifact: Artifact, most: int) -> list[int]:
-    """States breadth first, edges in call order; then by decreasing number, so sources first."""
+    """Return the first states in breadth-first order, sorted so that sources precede targets."""
     found = {artifact.root: True}
     todo = [artifact.root]
     for q in todo:
@@ -202,7 +205,7 @@ def _first_states(artifact: Artifact, most: int) -> list[int]:
 
 
 class _Drawing:
-    """Boxes and arrows of the chosen states."""
+    """The boxes and arrows of the chosen states."""
 
     def __init__(self, artifact: Artifact, chosen: list[int]) -> None:
         self._artifact = artifact
@@ -270,7 +273,7 @@ def _more(q: int, states: int) -> Box:
 
 
 def picture_of_prefixes(artifact: Artifact, prefixes: Sequence[Prefix], depth: int) -> Picture:
-    """The prefixes as a tree; those that are not followed say how many plans begin so."""
+    """Return the prefixes as a tree; a cut prefix shows how many plans begin with it."""
     tools = {call.text: artifact.core.tools[call.tool].name for call in artifact.core.calls}
     cut = sum(1 for node in prefixes if node.kind == "cut")
     return Picture(

@@ -1,10 +1,10 @@
 """Artifacts as networkx graphs, shared or unrolled, and those graphs as node-link JSON and GraphML.
 
-Attributes are strings, numbers and booleans only, so that every writer of networkx takes them
-(docs/pictures.md).  A decimal is a float when that float's shortest text is the decimal, and its
-exact text otherwise.  In files counts are decimal strings, as is every integer beyond 2^53, which
-other JSON readers would round; hidden characters, and those outside XML, are JSON escapes inside
-the quoted texts of calls, which `tcc compile` reads as the same.
+Attributes are strings, numbers and booleans only, so that every writer of networkx accepts them
+(docs/pictures.md).  A decimal is a float if that float's shortest text is the decimal, else its
+exact text.  In files, counts are decimal strings.  So is every integer beyond 2^53, which other
+JSON readers would round.  Hidden characters, and characters that XML does not allow, are JSON
+escapes inside the quoted texts of calls; `tcc compile` reads both forms alike.
 Cost: linear in calls, states and edges.
 """
 
@@ -33,28 +33,31 @@ from tcc_runtime.analysis.graph import PlanGraph, graph_of
 
 Kind: TypeAlias = Literal["node", "leaf", "cut"]
 
-MOST_STEPS: Final = 4_000_000  # edges that counting looks at
+MOST_STEPS: Final = 4_000_000  # edges that counting follows
 MOST_TEXT: Final = 1 << 26  # characters of all prefixes together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefix:
-    """A node of the unrolled part.
+    """A node of the unrolled part of the prefix DAG.
 
     Attributes:
-        number: its place; the root has 0, parents come before children.
-        parent: the number of the node that it is below, None for the root.
-        call: the call that leads to it; None for the root, and for stopping.
-        kind: `node`, its children are there; `leaf`, a complete plan; `cut`, not followed further.
-        prefix: the calls so far, canonical texts with spaces between them.
-        depth: how many these are.
-        state: where they lead: of an artifact with exact counts its state.
+        number: the index of the node; the root has 0, and parents come before children.
+        parent: the number of the parent; None for the root.
+        call: the index of the call that leads to the node; None for the root, and for stopping.
+        kind: `node` if its children follow, `leaf` for a complete plan, `cut` if it is not followed
+            further.
+        prefix: the calls so far, as canonical texts with spaces between them.
+        depth: the number of these calls.
+        state: the state after these calls; for an artifact with exact counts, a state of its
+            automaton.
         accept: whether a plan may stop here.
-        plans: how many plans begin so (of a leaf: 1).
-        cost: of the calls so far, low ends, nano-units.
-        cost_to_go: the least that may still come, nano-units.
-        rank: the most calls that may still come.
-        context: D.  leaf_id: L of a leaf, else None.
+        plans: the number of plans that begin with the prefix; 1 for a leaf.
+        cost: the cost of the calls so far, low ends, in nano-units.
+        cost_to_go: the least cost of the rest of a plan, in nano-units.
+        rank: the most calls in the rest of a plan.
+        context: the context digest D.
+        leaf_id: the digest L of a leaf, else None.
     """
 
     number: int
@@ -74,11 +77,12 @@ class Prefix:
 
 
 def sizes(plans: PlanGraph, depth: int) -> tuple[list[int], bool]:
-    """How many nodes the part has when it ends at depth 0, 1, .. `depth`; without listing them.
+    """Count the nodes of the unrolled part for depths 0, 1, .. `depth`, without listing them.
 
     Returns:
-        the numbers, the last one for `depth` or for any greater one; and whether all are there:
-        False where they would take more than MOST_STEPS steps, and the last is for a lesser depth.
+        the counts and whether they are complete.  The list ends early if no node is left to follow;
+        the last count then holds for every greater depth.  It is incomplete if counting would take
+        more than MOST_STEPS steps.
     """
     found: list[int] = []
     level = {} if plans.root is None else {plans.root: 1}
@@ -87,7 +91,7 @@ def sizes(plans: PlanGraph, depth: int) -> tuple[list[int], bool]:
         found.append(before + sum(level.values()))
         if len(found) > depth:
             break
-        # Prefixes that are followed, and the leaves of those where a plan may stop, too.
+        # The nodes that are followed, and for each of them its leaf if a plan may stop there.
         following = {q: ways for q, ways in level.items() if plans.rank(q)}
         before = found[-1] + sum(ways for q, ways in following.items() if plans.accepts(q))
         level = {}
@@ -102,12 +106,12 @@ def sizes(plans: PlanGraph, depth: int) -> tuple[list[int], bool]:
 
 
 def unroll(artifact: Artifact, depth: int, limit: int) -> list[Prefix]:
-    """The prefixes of at most `depth` calls, breadth first, siblings in call order.
+    """Return the prefixes of at most `depth` calls, in breadth-first order, siblings in call order.
 
     Raises:
         ValueError: `depth` is negative.
-        Rejected: D201 there are more than `limit`, or their texts are too long; or the plans of an
-            artifact with bounds are too many states to unfold.
+        Rejected: D201, there are more than `limit` prefixes or their texts are too long, or the
+            plans of an artifact with bounds are too many states to unfold.
     """
     if depth < 0:
         raise ValueError(f"a depth is 0 or more, not {depth}")
@@ -135,7 +139,7 @@ def _number(count: int) -> str:
 
 
 class _Unrolling:
-    """The list as it grows; nodes wait in it until they are followed."""
+    """The growing list of nodes, which is also the queue of nodes to follow."""
 
     def __init__(self, artifact: Artifact, plans: PlanGraph, depth: int) -> None:
         self.nodes: list[Prefix] = []
@@ -145,7 +149,7 @@ class _Unrolling:
         if plans.root is None:
             return
         self._add(None, None, "", 0, plans.root, 0, artifact.root_digest)
-        for node in self.nodes:  # grows while it is gone through
+        for node in self.nodes:  # grows during the iteration
             if node.kind == "node":
                 self._follow(node)
 
@@ -197,7 +201,7 @@ class _Unrolling:
         )
 
     def _stop(self, node: Prefix) -> None:
-        """The leaf of a prefix that may also be gone on with."""
+        """Add the leaf of a prefix where a plan may stop but also continue."""
         self.nodes.append(
             Prefix(
                 number=len(self.nodes),
@@ -222,17 +226,17 @@ _NANO = 10**9
 
 
 def decimal_number(nano: int) -> float | str:
-    """A number of nano-units as a float that says it exactly, or as text."""
+    """Return nano-units as a float if a float is exact, else as decimal text."""
     text = format_decimal(nano, 9)
     near = float(text)
     return near if Fraction(repr(near)) == Fraction(nano, _NANO) else text
 
 
 def call_attributes(artifact: Artifact) -> list[dict[str, Any]]:
-    """For each call of the artifact, in order, the attributes of its edges.
+    """Return the attributes of edges for each call of the artifact, in the order of its calls.
 
     Raises:
-        Rejected: of an unverified artifact whose core is damaged, or has not all of its calls.
+        Rejected: the artifact is unverified, and its core lacks a call that an edge has.
     """
     core = artifact.core
     known = {call.text: call for call in core.calls}
@@ -263,7 +267,7 @@ def _edge_attributes(call: Call, tool: Tool) -> dict[str, Any]:
 
 
 def _arguments(call: Call, tool: Tool) -> str:
-    """The listed arguments as the text of a JSON object; one that is left out is not in it."""
+    """Return the listed arguments as the text of a JSON object, without omitted arguments."""
     pairs = []
     for field, place in zip(tool.listed, call.values, strict=True):
         values = ("", *field.values) if field.optional else field.values
@@ -281,10 +285,10 @@ _DIGEST = 32
 
 
 def shared_graph(artifact: Artifact, limit: int) -> nx.MultiDiGraph[Any]:
-    """The automaton as a graph; at most `limit` states and edges together.
+    """Return the automaton as a graph.
 
     Raises:
-        Rejected: D201 it has more.
+        Rejected: D201, the automaton has more than `limit` states and edges together.
     """
     import networkx as nx
 
@@ -305,7 +309,7 @@ def shared_graph(artifact: Artifact, limit: int) -> nx.MultiDiGraph[Any]:
 
 
 def graph_attributes(artifact: Artifact) -> dict[str, Any]:
-    """What is said of the artifact as a whole."""
+    """Return the attributes of the graph, which describe the artifact."""
     manifest, root = artifact.manifest, artifact.root
     return {
         "name": manifest.grammar,
@@ -328,7 +332,7 @@ def graph_attributes(artifact: Artifact) -> dict[str, Any]:
 
 
 class _States:
-    """The attributes of states."""
+    """Computes the attributes of states."""
 
     def __init__(self, artifact: Artifact) -> None:
         self._artifact = artifact
@@ -340,7 +344,7 @@ class _States:
             self._exponent = columns["race_exponent"].items()
 
     def attributes(self, q: int) -> dict[str, Any]:
-        """Those of state `q`; `start` and `accept` are what a graph of states is read by."""
+        """Return the attributes of state `q`; `tcc compile` reads back `start` and `accept`."""
         artifact = self._artifact
         return {
             "start": q == artifact.root,
@@ -354,7 +358,7 @@ class _States:
         }
 
     def _race_count(self, q: int) -> dict[str, int]:
-        """A rounded count is not written out: its exponent may be anything; a gate has none."""
+        """Return the race count, if any; a rounded one as mantissa and exponent."""
         if self._artifact.manifest.gate:
             return {}
         if self._rounded:
@@ -366,16 +370,16 @@ class _States:
 
 
 def prefix_graph(artifact: Artifact, depth: int, limit: int) -> nx.MultiDiGraph[Any]:
-    """The prefixes of at most `depth` calls as a tree; nodes are numbered from the root's 0.
+    """Return the prefixes of at most `depth` calls as a tree whose nodes are numbered from 0.
 
     Raises:
-        ValueError, Rejected: as :func:`tcc.pictures.graph.unroll`.
+        ValueError, Rejected: as :func:`tcc.pictures.graph.unroll` raises them.
     """
     import networkx as nx
 
     prefixes = unroll(artifact, depth, limit)
     calls = call_attributes(artifact)
-    # Of an artifact with bounds these are the true plans, and so is their number.
+    # Unrolling an artifact with bounds gives the true plans, so their number is exact here.
     plans = prefixes[0].plans if prefixes else 0
     said = graph_attributes(artifact) | {"counts": "exact", "plans": plans}
     graph: Any = nx.MultiDiGraph(**said | {"root": 0, "depth": depth})
@@ -414,10 +418,11 @@ _NO_XML = re.compile("[\ufffe\uffff]")
 
 
 def graph_text(graph: nx.MultiDiGraph[Any], output_format: Format, command: str) -> str:
-    """The graph in one of FORMATS, one line feed at its end.
+    """Return the graph as text in one of FORMATS, ending with one line feed.
 
     Args:
-        command: whose document `json` is: node-link with `format` and `format_version` before it.
+        command: the name of the JSON document.  The format `json` is node-link data preceded by
+            `format` and `format_version`.
     """
     import networkx as nx
 
@@ -431,7 +436,7 @@ def graph_text(graph: nx.MultiDiGraph[Any], output_format: Format, command: str)
 
 
 def _json_text(document: dict[str, Any]) -> str:
-    """One JSON object; of its lists a line for each item, so that a change is seen in a diff."""
+    """Return one JSON object with a line for each item of its lists, so that diffs are readable."""
     parts = []
     for name, value in document.items():
         if isinstance(value, list) and value:
@@ -444,7 +449,7 @@ def _json_text(document: dict[str, Any]) -> str:
 
 
 def _written(graph: nx.MultiDiGraph[Any]) -> Any:
-    """The same graph with attributes as files have them."""
+    """Return a copy of the graph with attributes in the form for files."""
     import networkx as nx
 
     copy: Any = nx.MultiDiGraph(**_written_attributes(graph.graph))

@@ -1,6 +1,6 @@
 """Pictures as text that other programs draw: DOT for Graphviz, flowcharts for Mermaid.
 
-Texts are escaped as each language asks for.
+Texts are escaped as each language requires.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _STYLES = {"state": "", "leaf": "", "cut": ", style=dashed", "more": ", style=da
 
 
 def dot_text(picture: Picture) -> str:
-    """The text of one `digraph`."""
+    """Return the picture as one `digraph`."""
     note = [f"{name}: {value}" for name, value in picture.about]
     if picture.left_out is not None:
         note.append(picture.left_out)
@@ -42,7 +42,7 @@ def _dot_box(box: Box) -> str:
 
 
 def _dot_quoted(lines: list[str] | tuple[str, ...], left: bool = False) -> str:
-    """Lines as one text, each centred, or at the left."""
+    """Return lines as one quoted text, centred or left-aligned."""
     texts = [line.translate(_ESCAPES) for line in lines]
     text = "".join([text + "\\l" for text in texts]) if left else "\\n".join(texts)
     return f'"{text}"'
@@ -59,8 +59,8 @@ _CLASSES = {
 
 
 def mermaid_text(picture: Picture) -> str:
-    """The text of one flowchart."""
-    # A comment ends with its line, and has no quotes to leave.
+    """Return the picture as one flowchart."""
+    # Titles are comments, which end with the line and need no quotes.
     said = [picture.title, *(f"{name}: {value}" for name, value in picture.about)]
     if picture.left_out is not None:
         said.append(picture.left_out)

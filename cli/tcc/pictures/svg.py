@@ -1,11 +1,11 @@
-"""Pictures as SVG, and as an HTML page around the SVG with details and a search of calls.
+"""Pictures as SVG, and as an HTML page around the SVG with details and a search for calls.
 
-Why a layout of our own: Graphviz is a program that has to be installed, whose versions place boxes
-differently, and the layouts of networkx are drawn by chance or by numpy and scipy and know no
-layers.  Here the same artifact gives the same bytes everywhere, and the automaton is layered by
-rank already.  Texts are escaped for XML; the title of a box or an arrow states
-everything about it.  The page loads nothing, and its policy allows no script but its own; without
-that script the drawing and its titles are complete.
+Why a new layout: Graphviz is a separate program, and its versions place boxes differently.  The
+layouts of networkx use random numbers, numpy or scipy, and have no layers.  Here the same artifact
+gives the same bytes on every machine, and ranks already give the layers of the automaton.  Texts
+are escaped for XML, and the title of a box or an arrow contains all its details.  The page loads
+nothing, and its policy allows only its own script.  Without the script the drawing and its titles
+are still complete.
 """
 
 from __future__ import annotations
@@ -31,14 +31,17 @@ BEND: Final = (0, 6)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layered:
-    """Items (the boxes by their places, then labels and bends) and the lines between neighbours.
+    """Items in layers, and the lines between neighbouring layers.
+
+    The items are first the boxes, by their indices, then labels and bends of arrows.
 
     Attributes:
-        layers: the items of each layer, in the order in which they were made.
-        sizes: width and height of each item.
-        before, after: the items of the layer before, and after, that a line joins to an item.
-        ways: for each arrow the items that it goes through, from its source to its target; all but
-            the last two are in layers that follow each other.
+        layers: the items of each layer, in the order of their creation.
+        sizes: the width and height of each item.
+        before: for each item, the items in the previous layer that a line joins to it.
+        after: for each item, the items in the next layer that a line joins to it.
+        ways: the items on each arrow, from its source to its target.  They are in consecutive
+            layers, except that an arrow without bends may skip layers before its target.
     """
 
     layers: list[list[int]]
@@ -51,7 +54,7 @@ class Layered:
 def layered(
     boxes: Sequence[Size], arrows: Sequence[tuple[int, int]], labels: Sequence[Size]
 ) -> Layered:
-    """The layers of boxes, sources before targets, and of arrows with their labels."""
+    """Assign boxes, and the labels and bends of arrows, to layers; sources precede targets."""
     depth = _depths(len(boxes), arrows)
     spans = [depth[target] - depth[source] for source, target in arrows]
     longest = _longest_bent(spans)
@@ -78,7 +81,7 @@ def _joined(layers: list[list[int]], sizes: list[Size], ways: list[list[int]]) -
     where = {item: at for at, layer in enumerate(layers) for item in layer}
     for way in ways:
         for one, other in pairwise(way):
-            if where[other] == where[one] + 1:  # not so where an arrow has no bends
+            if where[other] == where[one] + 1:  # false before the target of an arrow without bends
                 after[one].append(other)
                 before[other].append(one)
     return Layered(layers=layers, sizes=sizes, before=before, after=after, ways=ways)
@@ -96,7 +99,7 @@ def _depths(boxes: int, arrows: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _longest_bent(spans: Sequence[int]) -> int:
-    """The longest span whose arrows have bends, so that there are not too many of these."""
+    """Return the longest span whose arrows get bends; there are at most MOST_BENDS bends."""
     longest = bends = 0
     for span in sorted(spans):
         bends += 2 * span
@@ -106,15 +109,16 @@ def _longest_bent(spans: Sequence[int]) -> int:
     return longest
 
 
-# Order in each layer: barycentres, a fixed number of sweeps, the best order kept; ties keep the
-# order they had.  Cost: SWEEPS sorts and counts of crossings, each near linear in the lines.
+# The order in each layer: barycentres in a fixed number of sweeps, of which the best order is kept.
+# Ties keep their previous order.  Cost: SWEEPS sorts and counts of crossings, each nearly linear in
+# the lines.
 
 SWEEPS: Final = 8
 _SCALE: Final = 1 << 16
 
 
 def ordered(found: Layered) -> list[list[int]]:
-    """The layers with their items in an order that has few crossings."""
+    """Return the layers with their items in an order that has few crossings."""
     layers = [list(layer) for layer in found.layers]
     best, fewest = layers, crossings(found, layers)
     for sweep in range(SWEEPS):
@@ -133,7 +137,7 @@ def ordered(found: Layered) -> list[list[int]]:
 
 
 def _sort(layer: list[int], beside: list[int], joined: list[list[int]]) -> None:
-    """By the mean place of what an item is joined to; by its own place where there is nothing."""
+    """Sort a layer by the mean place of each item's neighbours; an item without any stays put."""
     place = {item: at for at, item in enumerate(beside)}
     means = {}
     for at, item in enumerate(layer):
@@ -144,7 +148,7 @@ def _sort(layer: list[int], beside: list[int], joined: list[list[int]]) -> None:
 
 
 def crossings(found: Layered, layers: list[list[int]]) -> int:
-    """How many pairs of lines cross between neighbouring layers."""
+    """Count the pairs of lines that cross between neighbouring layers."""
     total = 0
     for upper, lower in pairwise(layers):
         place = {item: at for at, item in enumerate(lower)}
@@ -156,7 +160,7 @@ def crossings(found: Layered, layers: list[list[int]]) -> int:
 
 
 def _inversions(ends: list[int], width: int) -> int:
-    """Pairs in falling order, by a binary indexed tree (Fenwick 1994)."""
+    """Count the pairs in decreasing order with a binary indexed tree (Fenwick 1994)."""
     tree = [0] * (width + 1)
     total = 0
     for seen, end in enumerate(ends):
@@ -172,26 +176,27 @@ def _inversions(ends: list[int], width: int) -> int:
     return total
 
 
-# Coordinates: layers from left to right, items from top to bottom.  In each layer the items keep
-# their order and distance, and come as near as possible, in least squares, to the items they are
-# joined to: an isotonic regression (pool adjacent violators; Barlow et al., "Statistical Inference
-# under Order Restrictions", 1972).  Bends weigh more, so that long lines are straight.
+# Coordinates: layers from left to right, items from top to bottom.  The items of a layer keep their
+# order and their minimal distances, and come as near as possible, in least squares, to the items
+# that they are joined to.  This is an isotonic regression (pool adjacent violators; Barlow et al.,
+# "Statistical Inference under Order Restrictions", 1972).  Bends have a greater weight, so that
+# long lines are straight.
 
 PASSES: Final = 6
 GAP: Final = 14  # between two items of a layer
-NARROW: Final = 5  # the same where one of them is a bend
+NARROW: Final = 5  # between two items of which at least one is a bend
 ASIDE: Final = 34  # between two layers
 _BEND_WEIGHT: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """Where items stand.
+    """The places of the items.
 
     Attributes:
-        left: of each item, its left edge.
-        middle: of each item, half-way between top and bottom.
-        width, height: of all of it; everything is at 0 or more.
+        left: the left edge of each item.
+        middle: the vertical centre of each item.
+        width, height: the size of the drawing, whose coordinates start at 0.
     """
 
     left: list[int]
@@ -201,7 +206,7 @@ class Placed:
 
 
 def placed(found: Layered, order: Sequence[Sequence[int]]) -> Placed:
-    """Places for the items, layer by layer in this order."""
+    """Compute the places of the items; the layers have this order."""
     sizes = found.sizes
     middle = [0] * len(sizes)
     for layer in order:
@@ -223,7 +228,7 @@ def placed(found: Layered, order: Sequence[Sequence[int]]) -> Placed:
 def _wanted(
     item: int, beside: list[list[int]], found: Layered, middle: list[int], both: bool
 ) -> int:
-    """The mean height of what an item is joined to; where it is, where that is nothing."""
+    """Return the mean height of an item's neighbours, or its own height if it has none."""
     near = [*found.before[item], *found.after[item]] if both else beside[item]
     if not near:
         return middle[item]
@@ -233,7 +238,7 @@ def _wanted(
 def _settle(
     layer: Sequence[int], wanted: Sequence[int], sizes: Sequence[Size], middle: list[int]
 ) -> None:
-    """Put the items of a layer as near as can be to where they are wanted."""
+    """Place the items of a layer as near as possible to the wanted heights, without overlaps."""
     offsets, at = [], 0
     for place, item in enumerate(layer):
         if place:
@@ -241,7 +246,7 @@ def _settle(
             gap = NARROW if BEND in (sizes[above], sizes[item]) else GAP
             at += (sizes[above][1] + sizes[item][1] + 1) // 2 + gap
         offsets.append(at)
-    # Blocks of items that touch: the weighted sum of where they want to be, the weight, how many.
+    # Blocks of touching items: weighted sum of their wanted places, weight, number of items.
     blocks: list[tuple[int, int, int]] = []
     for item, want, offset in zip(layer, wanted, offsets, strict=True):
         weight = _BEND_WEIGHT if sizes[item] == BEND else 1
@@ -258,7 +263,7 @@ def _settle(
 
 
 def _columns(order: Sequence[Sequence[int]], sizes: Sequence[Size]) -> tuple[list[int], int]:
-    """The left edges; items stand in the middle of their layer.  And the whole width."""
+    """Return the left edge of each item, centred in its layer, and the total width."""
     left = [0] * len(sizes)
     at = 0
     for layer in order:
@@ -269,17 +274,17 @@ def _columns(order: Sequence[Sequence[int]], sizes: Sequence[Size]) -> tuple[lis
     return left, max(0, at - ASIDE)
 
 
-CELL, LINE = 7, 16  # of a character of the font, in pixels
+CELL, LINE = 7, 16  # width and height of a character, in pixels
 MARGIN: Final = 24
 
 
 def svg_text(picture: Picture) -> str:
-    """A document of its own: the drawing with its style, its title above it."""
+    """Return a complete SVG document: the drawing with its style, below its title."""
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{drawing(picture, style=True)}\n'
 
 
 def drawing(picture: Picture, *, style: bool) -> str:
-    """The `svg` element; without its style for a page that has it."""
+    """Return the `svg` element, without the style if the surrounding page has it."""
     boxes = [_size(box.lines, 18, 12) for box in picture.boxes]
     labels = [_size(arrow.lines, 8, 4) for arrow in picture.arrows]
     found = layered(boxes, [(arrow.source, arrow.target) for arrow in picture.arrows], labels)
@@ -356,7 +361,7 @@ def _arrow(
 
 
 def _curve(way: Sequence[int], found: Layered, places: Placed) -> str:
-    """From the right of the source through labels and bends to the left of the target."""
+    """Return the path from the source's right edge through the bends to the target's left edge."""
     at = places.left[way[0]] + found.sizes[way[0]][0], places.middle[way[0]]
     parts = [f"M{at[0]} {at[1]}"]
     for place, item in enumerate(way[1:], 1):
@@ -379,7 +384,7 @@ def _told(facts: Sequence[tuple[str, str]]) -> str:
 
 
 def xml(text: str) -> str:
-    """A text that was escaped for people as one for XML, in an element or in double quotes."""
+    """Escape a text for XML, in an element or in double quotes."""
     return escape(text, {'"': "&quot;", "'": "&#39;"})
 
 
@@ -387,7 +392,7 @@ def xml(text: str) -> str:
 
 
 def page_text(picture: Picture) -> str:
-    """The HTML document."""
+    """Return the HTML document."""
     script = _resource("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
@@ -436,7 +441,7 @@ next box</span>
 
 
 def _data(picture: Picture) -> str:
-    """What the script shows, as JSON in which nothing can end the element."""
+    """Return the data of the script as JSON that cannot close its own element."""
     said = {box.name: _box_details(box) for box in picture.boxes}
     said |= {
         f"a{number}": _arrow_details(arrow, picture.boxes)
@@ -468,7 +473,7 @@ FORMATS: Final = ("dot", "mermaid", "svg", "html")
 
 
 def drawn(picture: Picture, output_format: Format) -> str:
-    """The text of a picture, one line feed at its end."""
+    """Return the text of a picture in one of FORMATS, ending with one line feed."""
     match output_format:
         case "dot":
             return dot_text(picture)

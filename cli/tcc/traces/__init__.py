@@ -1,11 +1,12 @@
-"""Recorded sessions of agents: readers of the formats in which frameworks keep them.
+"""Recorded sessions of agents: readers of the formats of several frameworks.
 
-A trace is a session: calls of tools in the order in which they were made, each with its arguments
-and with what is known of how it ended.  Text: docs/traces.md.
+A trace is a session: the calls of tools in order, each with its arguments and its outcome as far as
+it is known.  Documentation: docs/traces.md.
 
-Traces come from outside and may be wrong, huge or hostile: JSON is read strictly (members once, no
-NaN, 64 levels), a file has a bound, and what is no trace is a :class:`TraceError` with its place.
-Arguments that a model wrote and that are no JSON object are kept as such: a gate refuses them.
+Traces come from outside and may be wrong, huge or hostile.  JSON is read strictly (no repeated
+members, no NaN, 64 levels), and the size of a file is limited.  A file that is not a trace raises
+:class:`TraceError` with the place.  Arguments that a model wrote and that are not a JSON object are
+kept as they are: a gate refuses them.
 Cost: linear in the file.
 """
 
@@ -23,8 +24,8 @@ from tcc_certs.session.files import files_of
 from tcc_certs.values.declared import json_of
 from tcc_runtime.mcp.wire import MalformedMessage, is_deeper, read_json
 
-MOST_BYTES: Final = 1 << 30  # of a file
-MOST_LINE: Final = 1 << 26  # of one session
+MOST_BYTES: Final = 1 << 30  # bytes of a file
+MOST_LINE: Final = 1 << 26  # bytes of a session
 _DEPTH: Final = 64
 _WHOLE: Final = re.compile("-?[0-9]{1,20}")
 _OUTCOMES: Final = ("done", "failed", "unknown")
@@ -33,12 +34,12 @@ Messages: TypeAlias = "Sequence[Mapping[str, Any]]"
 
 
 class TraceError(Exception):
-    """A file that is no trace.
+    """A file that is not a trace.
 
     Args:
         path: the file.
-        line: of it, from 1; 0 where the whole file is one value.
-        what: is wrong with it.
+        line: the line, from 1; 0 if the whole file is one value.
+        what: the problem.
     """
 
     def __init__(self, path: Path, line: int, what: str) -> None:
@@ -48,7 +49,7 @@ class TraceError(Exception):
 
 
 class Unfit(Exception):
-    """A value that is no trace of a format; the text says where and why."""
+    """A value that does not fit its format; the text says where and why."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,13 +57,12 @@ class TraceCall:
     """A call of a trace.
 
     Attributes:
-        tool: its name.
-        arguments: as they were recorded; a text that is no JSON object stays that text.
-        outcome: `done`, `error` (an answer that says that it is an error), `failed` (nothing
-            happened), `answered` (nothing happened, and the agent read an error) or `unknown`
-            (there is no answer).
-        answer: what came back, as it was recorded, of a call that is done or an error.
-        at_ms: when it was made, UTC ms; None: nothing is said of it.
+        tool: the name of the tool.
+        arguments: the recorded arguments; a text that is not a JSON object stays a text.
+        outcome: `done`; `error` (an answer that reports an error); `failed` (nothing happened);
+            `answered` (nothing happened, and the agent read an error); or `unknown` (no answer).
+        answer: the recorded answer of a call that is done or an error.
+        at_ms: the time of the call, UTC ms; None if it was not recorded.
     """
 
     tool: str
@@ -77,12 +77,12 @@ class Trace:
     """A session.
 
     Attributes:
-        name: its identity in the file, else the file's name and its line.
-        calls: in the order in which they were made.
-        given: what the session was given when it began; None: nothing is said of it.
-        named: whether this is of a ledger.  Its arguments and answers are fields by their names,
-            times are UTC milliseconds, and `given` has only the attributes whose values it has.
-        ends: whether the session ended after its calls; otherwise the record may stop anywhere.
+        name: its id in the file, else the file's name and the line.
+        calls: the calls in order.
+        given: the attributes of the session; None if they were not recorded.
+        named: whether this is from a ledger.  Then arguments and answers are fields by name, times
+            are UTC milliseconds, and `given` has only the attributes whose values the ledger shows.
+        ends: whether the session ended after its calls.  Otherwise the record may be incomplete.
         line: its line in the file, from 1.
     """
 
@@ -95,14 +95,14 @@ class Trace:
 
 
 def read_traces(path: Path, form: str = "auto") -> Iterator[Trace]:
-    """The sessions of a file, in order.
+    """Yield the sessions of a file, in order.
 
     Args:
-        form: one of :data:`FORMATS`, or `auto`, which looks at each value.
+        form: one of :data:`FORMATS`; `auto` recognizes the format of each value.
 
     Raises:
-        TraceError: the file is none, or is too large.
-        OSError: it cannot be read.
+        TraceError: the file has another form, or is too large.
+        OSError: the file cannot be read.
     """
     spans: list[Mapping[str, Any]] = []
     pending: list[tuple[int, Any]] = []
@@ -129,7 +129,7 @@ def read_traces(path: Path, form: str = "auto") -> Iterator[Trace]:
 
 
 def _values(path: Path) -> Iterator[tuple[int, Any]]:
-    """Each value of a file: the whole file as one, or one a line."""
+    """Yield each JSON value of a file with its line; line 0 if the whole file is one value."""
     if path.stat().st_size > MOST_BYTES:
         raise TraceError(path, 0, f"a file of traces has at most {MOST_BYTES} bytes")
     with path.open("rb") as file:
@@ -153,7 +153,7 @@ def _values(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _is_begun(line: bytes) -> bool:
-    """Whether a first line only begins a value, so that the whole file is one."""
+    """Return whether the first line is not a complete JSON value, so the whole file is one."""
     try:
         read_json(line)
     except MalformedMessage:
@@ -172,7 +172,7 @@ def _read(path: Path, line: int, data: bytes) -> Any:
 
 
 def _kind_of(value: Any) -> str:
-    """The format that a value looks like; `tcc` where it looks like none."""
+    """Return the format that a value seems to have; `tcc` if it resembles none."""
     if isinstance(value, dict):
         if "resourceSpans" in value or "resource_spans" in value:
             return "otlp"
@@ -188,7 +188,7 @@ def _kind_of(value: Any) -> str:
 
 
 def _messages_of(value: Any) -> Messages:
-    """The messages in a session; empty where it is none."""
+    """Return the messages in a session, or an empty list if it has none."""
     if isinstance(value, dict):
         value = next((value[name] for name in ("messages", "items") if name in value), ())
     if not isinstance(value, list):
@@ -215,7 +215,7 @@ def _kind_of_message(message: Mapping[str, Any]) -> str | None:
 
 
 def _one(value: Any, kind: str, name: str) -> Trace:
-    """The session in one value."""
+    """Return the session in one value."""
     given = None
     if isinstance(value, dict):
         told = value.get("id")
@@ -242,14 +242,14 @@ def _one(value: Any, kind: str, name: str) -> Trace:
 
 
 class _Reader:
-    """Calls as messages tell them; an answer belongs to the latest open call of its id."""
+    """Collects calls from messages; an answer belongs to the latest open call with its id."""
 
     def __init__(self) -> None:
         self.calls: list[TraceCall] = []
         self._open: dict[str, TraceCall] = {}
 
     def call(self, identity: Any, tool: Any, arguments: Any) -> None:
-        """A call that a model asked for."""
+        """Add a call that a model requested."""
         if not isinstance(tool, str) or not tool:
             raise Unfit(f"call {len(self.calls) + 1} has no name of a tool")
         made = TraceCall(tool=tool, arguments=_arguments(arguments))
@@ -258,14 +258,14 @@ class _Reader:
             self._open[identity] = made
 
     def answered(self, identity: Any, answer: Any, *, error: bool) -> None:
-        """The answer to the call of an id; of an id that nobody called by, none."""
+        """Add the answer to the call with an id; ignore an answer to an unknown id."""
         made = self._open.pop(identity, None) if isinstance(identity, str) else None
         if made is not None:
             made.outcome, made.answer = ("error" if error else "done"), answer
 
 
 def _arguments(value: Any) -> Any:
-    """The arguments of a call: an object, also where it was written as a JSON text."""
+    """Return the arguments of a call; parse a text that is a JSON object."""
     if not isinstance(value, str):
         return {} if value is None else value
     if not value.strip():
@@ -283,7 +283,7 @@ def _list(message: Mapping[str, Any], name: str) -> Iterable[Mapping[str, Any]]:
 
 
 def _openai(reader: _Reader, message: Mapping[str, Any]) -> None:
-    """A message of chat completions, or an item of responses."""
+    """Read a message of chat completions, or an item of responses."""
     if message.get("type") == "function_call":
         reader.call(message.get("call_id"), message.get("name"), message.get("arguments"))
         return
@@ -296,7 +296,7 @@ def _openai(reader: _Reader, message: Mapping[str, Any]) -> None:
             raise Unfit(f"call {len(reader.calls) + 1} has no member 'function'")
         reader.call(asked.get("id"), function.get("name"), function.get("arguments"))
     old = message.get("function_call")
-    if isinstance(old, dict):  # before there were ids, one call at a time
+    if isinstance(old, dict):  # the old format without ids, one call at a time
         reader.call(f"function {old.get('name')}", old.get("name"), old.get("arguments"))
     if message.get("role") == "tool":
         reader.answered(message.get("tool_call_id"), message.get("content"), error=False)
@@ -314,7 +314,7 @@ def _anthropic(reader: _Reader, message: Mapping[str, Any]) -> None:
 
 
 def _langchain(reader: _Reader, message: Mapping[str, Any]) -> None:
-    """A message as `messages_to_dict`, `model_dump` or `dumpd` writes it."""
+    """Read a message in the form of `messages_to_dict`, `model_dump` or `dumpd`."""
     inner = message
     for name in ("data", "kwargs"):
         held = message.get(name)
@@ -330,7 +330,7 @@ def _langchain(reader: _Reader, message: Mapping[str, Any]) -> None:
 
 
 def _of_own(value: Any) -> Sequence[TraceCall]:
-    """The calls of one object of our own form."""
+    """Return the calls of an object in tcc's own format."""
     if not isinstance(value, dict) or not isinstance(value.get("calls"), list):
         raise Unfit("a session has the member 'calls', a list (or 'messages'; see docs/traces.md)")
     found = []
@@ -356,11 +356,11 @@ def _is_time(value: object) -> bool:
     return type(value) is int and 0 <= value <= MAX_TIME
 
 
-# OpenTelemetry: spans of the operation `execute_tool`, by conversation.
+# OpenTelemetry: spans of the operation `execute_tool`, grouped by conversation.
 
 
 def _spans_of(value: Any) -> list[Mapping[str, Any]]:
-    """The spans of an export request."""
+    """Return the spans of an export request."""
     if not isinstance(value, dict):
         raise Unfit("an export of spans is an object with the member 'resourceSpans'")
     found: list[Mapping[str, Any]] = []
@@ -375,7 +375,7 @@ def _either(value: Mapping[str, Any], *names: str) -> Iterable[Mapping[str, Any]
 
 
 def _of_spans(spans: Sequence[Mapping[str, Any]]) -> Iterator[Trace]:
-    """Sessions by `gen_ai.conversation.id`, else by trace, in the order in which calls began."""
+    """Yield sessions by `gen_ai.conversation.id`, else by trace id; calls in order of start."""
     sessions: dict[str, list[tuple[int, int, TraceCall]]] = {}
     for at, span in enumerate(spans):
         attributes = _attributes(span)
@@ -407,7 +407,7 @@ def _attributes(span: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _any_value(value: Any) -> Any:
-    """The value in an `AnyValue` of OTLP."""
+    """Return the Python value of an `AnyValue` of OTLP."""
     if not isinstance(value, dict):
         return None
     for name in ("stringValue", "string_value", "boolValue", "bool_value"):
@@ -445,10 +445,11 @@ def _nanoseconds(span: Mapping[str, Any], which: str) -> int:
 
 
 def _of_ledger(records: Sequence[Any]) -> Trace:
-    """The session in the records of a ledger of ours, whose chain is not looked at here.
+    """Return the session in the records of a tcc ledger; the hash chain is not checked.
 
-    Open arguments that are not shown are digests there, which is no value: a ledger that has one
-    cannot be replayed.  An answer or an attribute that is not shown is left out.
+    Raises:
+        Unfit: an open argument is recorded only as a digest, so the call cannot be replayed.
+            Answers and attributes without a shown value are left out.
     """
     name, calls = "", list[TraceCall]()
     given: dict[str, Any] | None = None
@@ -492,7 +493,7 @@ def _recorded(record: Mapping[str, Any], number: int) -> TraceCall:
 
 
 def _opened_of(opened: Any, number: int) -> dict[str, Any]:
-    """The open arguments of a call, by name."""
+    """Return the open arguments of a call, by name."""
     found = _values_of(opened)
     for name in opened if isinstance(opened, dict) else ():
         if name not in found:
@@ -504,7 +505,7 @@ def _opened_of(opened: Any, number: int) -> dict[str, Any]:
 
 
 def _values_of(entries: Any) -> dict[str, Any]:
-    """The values that the entries of a record show, by name."""
+    """Return the values that entries of a record show, by name."""
     if not isinstance(entries, dict):
         return {}
     return {
@@ -514,7 +515,7 @@ def _values_of(entries: Any) -> dict[str, Any]:
     }
 
 
-# A canonical text of a call (core.md, section 5): names and values, in quotes where they must be.
+# Canonical text of a call (core.md, section 5): names and values, quoted where necessary.
 _WORD: Final = r'(?:"(?:[^"\\]|\\.)*"|[^\s(),="]+)'
 _CALL: Final = re.compile(rf"({_WORD})(?:\(((?:{_WORD}={_WORD},?)*)\))?", re.DOTALL)
 _PAIR: Final = re.compile(rf"({_WORD})=({_WORD})", re.DOTALL)
@@ -526,7 +527,7 @@ def _name(text: str) -> str:
 
 
 def _listed(text: str) -> Any:
-    """The value of a canonical text."""
+    """Return the value of a canonical text."""
     try:
         return json_of(text)
     except Rejected:
@@ -534,7 +535,7 @@ def _listed(text: str) -> Any:
 
 
 def _shown(text: str, kind: Any) -> Any:
-    """The value of an entry from its canonical bytes and its type byte; a listed one has none."""
+    """Return the value of an entry from its text and its type byte; a listed value has no type."""
     if kind is None:
         return _listed(text)
     if kind == "z":
@@ -543,7 +544,7 @@ def _shown(text: str, kind: Any) -> Any:
 
 
 def _observed(record: Mapping[str, Any]) -> Any:
-    """The observed values of an outcome, and the open ones that are shown, by name."""
+    """Return the observed values of an outcome, and the open values that are shown, by name."""
     found, told = record.get("observed"), record.get("answers")
     if not isinstance(found, dict) and not isinstance(told, dict):
         return None
@@ -551,7 +552,7 @@ def _observed(record: Mapping[str, Any]) -> Any:
     answer = {
         name: _listed(text) if isinstance(text, str) else text
         for name, text in listed.items()
-        if text != ""  # it was absent
+        if text != ""  # the answer was absent
     }
     return answer | _values_of(told)
 

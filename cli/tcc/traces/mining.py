@@ -1,13 +1,13 @@
-"""A first grammar out of recorded sessions, for a person to narrow: it admits what it was made of.
+"""A first grammar from recorded sessions, for a person to narrow; it admits these sessions.
 
-Tools and types come from schemas where there are any, else from the arguments that were recorded.
-A statement is a relation that ties two calls by a value: every refund of an order came after an
-approval of that order.  Bare orders and counts are comments: they hold by chance more often.  A
-statement counts only earlier calls that were done.  In the end the grammar is compiled and every
-session replayed, and a statement that refuses a call is removed.  Text: docs/traces.md.
-Cost: linear in the calls, times the tools; one compilation for each grammar that is tried (one,
-where no statement is taken out and sessions that are left out in turn change none), and a replay of
-one session of each shape: those that differ in values alone are decided alike.
+Tools and types come from schemas if there are any, else from the recorded arguments.  A statement
+is a relation that ties two calls by a value: every refund of an order came after an approval of
+that order.  Bare orders and limits on counts become comments, because they hold by chance more
+often.  Only earlier calls with the outcome `done` count.  Finally the grammar is compiled and every
+session replayed, and a statement that refuses a call is removed.  Documentation: docs/traces.md.
+Cost: linear in the calls, times the tools; one compilation for each grammar that is tried, and one
+replay for each shape of sessions.  Usually one grammar is tried.  Sessions of the same shape differ
+only in values and are decided alike.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from tcc_runtime.gate.arguments import Asked
 from tcc_runtime.gate.arguments.json_writer import json_bytes
 from tcc_runtime.gate.policy import policy_of
 
-_LEAST: Final = 2  # calls that a relation is seen in before it is told
+_LEAST: Final = 2  # calls that a reported relation needs
 _MOST: Final = 64  # relations of each kind
-_CAP: Final = 3  # the greatest number of uses that is told
+_CAP: Final = 3  # the greatest limit on calls that is reported
 _FOLDS: Final = 5
 _LONGEST: Final = 10_000  # calls of a session
 _DEPTH: Final = 20
@@ -44,12 +44,12 @@ _MOST_ANSWER: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """Something that held in every session.
+    """A relation that held in every session.
 
     Attributes:
-        text: as a statement of the grammar.
-        calls: how many calls it was seen in.
-        is_written: as a statement; else it is a comment.
+        text: the relation as a statement of the grammar.
+        calls: the number of calls in which it was seen.
+        is_written: whether the grammar has it as a statement; otherwise as a comment.
     """
 
     text: str
@@ -59,16 +59,16 @@ class Relation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mined:
-    """A grammar, and what it is worth.
+    """A mined grammar and its quality.
 
     Attributes:
-        text: of the grammar.
-        sessions, calls: that it was made of.
-        admitted: sessions in which it refuses no call: tried, one by one.
+        text: the text of the grammar.
+        sessions, calls: the numbers of recorded sessions and calls.
+        admitted: the number of sessions in which the grammar refuses no call, found by replaying.
         relations: statements and comments, in the order of the text.
-        held_out: of sessions that were left out in turn, those that the rest admits; None where
-            there are fewer than five.
-        warnings: of the schemas.
+        held_out: cross-validation: the number of sessions admitted by a grammar mined without their
+            fold; None for fewer than five sessions.
+        warnings: problems of the schemas.
     """
 
     text: str
@@ -83,11 +83,12 @@ class Mined:
 def mine(
     traces: Iterable[Trace], name: str, schemas: Sequence[Mapping[str, Any]] | None = None
 ) -> Mined:
-    """A first grammar that admits recorded sessions.
+    """Mine a first grammar that admits recorded sessions.
 
     Args:
-        name: of the grammar, an identifier.
-        schemas: the tools, as MCP describes them; None takes them from the recorded arguments.
+        traces: the sessions.
+        name: the name of the grammar, an identifier.
+        schemas: the tools, as MCP describes them; None derives them from the recorded arguments.
 
     Raises:
         CompileError: no grammar of these tools compiles.
@@ -102,7 +103,7 @@ def mine(
         held_out = 0
         for fold in range(_FOLDS):
             rest = [one for one in range(_FOLDS) if one != fold]
-            with suppress(CompileError):  # the rest may have no tool, and then admits nothing
+            with suppress(CompileError):  # the other folds may have no tools, and admit nothing
                 found = work.mined(rest)[2]
                 held_out += sum(at not in found.refusing for at in every[fold::_FOLDS])
     return Mined(
@@ -121,19 +122,20 @@ class _Tried:
     """A grammar that all sessions were replayed with.
 
     Attributes:
-        refusing: the sessions that it does not admit, by their numbers: each with the statements
-            that refuse calls of it.
+        refusing: the indices of sessions that it does not admit, each with the texts of the
+            statements that refuse calls in it.
     """
 
     refusing: Mapping[int, frozenset[str]]
 
 
 class _Work:
-    """Sessions in folds: each is looked at once, whatever folds a grammar is made of.
+    """Mines grammars from some folds of the sessions; each session is examined only once.
 
     Args:
-        sessions: all of them; those of a fold are every fifth.
-        name: of the grammar; schemas: of the tools, where there are any.
+        sessions: all sessions; a fold has every fifth of them.
+        name: the name of the grammar.
+        schemas: the schemas of the tools, or None.
     """
 
     def __init__(
@@ -148,12 +150,16 @@ class _Work:
         self._seen: list[_Tools] = []
         if schemas is None:
             self._seen = [_seen_in(some) for some in self._folds]
-        # By what is open of each tool: what held in each fold.
+        # The facts of each fold, by the open parameters of each tool.
         self._facts: dict[frozenset[tuple[str, frozenset[str]]], list[_Facts]] = {}
-        self._tried: dict[str, _Tried] = {}  # by their text without comments
+        self._tried: dict[str, _Tried] = {}  # by the text of the grammar without comments
 
     def mined(self, folds: Sequence[int]) -> tuple[Skeleton, list[Relation], _Tried]:
-        """What the sessions of these folds make, and what all of them make of it."""
+        """Mine a grammar from these folds.
+
+        Returns:
+            the tools, the relations, and the result of replaying all sessions.
+        """
         schemas = self._schemas
         tools = _tools_of([self._seen[fold] for fold in folds]) if schemas is None else schemas
         used = [at for at in range(len(self._sessions)) if at % _FOLDS in folds]
@@ -161,7 +167,7 @@ class _Work:
         skeleton = skeleton_of(tools, self._name, depth=max(_DEPTH, min(longest, _LONGEST)))
         relations = _compiling(skeleton, self._relations(folds, _open_parameters(tools)))
         while True:
-            # What a session contradicts is found by trying, not by thinking twice.
+            # Replaying finds statements that a session contradicts.
             text = "\n".join([skeleton.text, *[one.text for one in relations if one.is_written]])
             found = self._tried.get(text)
             if found is None:
@@ -184,7 +190,7 @@ class _Work:
 
 
 def _try(artifact: Artifact, sessions: Sequence[Trace]) -> _Tried:
-    """Every session held to it: of those of one shape one, and again if it is not admitted."""
+    """Replay one session of each shape; replay a refused one again for its statements."""
     alike: dict[Any, list[int]] = {}
     shape_of = _Shapes(artifact)
     for at, trace in enumerate(sessions):
@@ -200,17 +206,17 @@ def _try(artifact: Artifact, sessions: Sequence[Trace]) -> _Tried:
 
 
 class _Shapes:
-    """The shape of a session: two sessions of one shape are refused the same calls.
+    """Computes the shape of a session: sessions of the same shape are refused the same calls.
 
-    The statements of a mined grammar compare values only with each other.  So the shape has which
-    values are equal, and their types.
+    The statements of a mined grammar compare values only with each other.  So a shape has the types
+    of the values, and which of them are equal.
     """
 
     def __init__(self, artifact: Artifact) -> None:
         self._policy = policy_of(artifact)
 
     def __call__(self, trace: Trace) -> Any:
-        """A value that is the same for sessions that are decided alike."""
+        """Return a hashable shape."""
         known: dict[State, int] = {}
         return tuple([self._call(call, known) for call in trace.calls])
 
@@ -230,13 +236,13 @@ class _Shapes:
         answer: object = None
         if table.tool.answers:
             told = json_bytes(answer_of(call.answer).value, _MOST_ANSWER)
-            answer = told if type(told) is bytes else object()  # like no other
+            answer = told if type(told) is bytes else object()  # unequal to every other answer
         offer = call.tool if asked.offer is None else asked.offer.text
         return offer, values, call.outcome, answer
 
 
 def _compiling(skeleton: Skeleton, relations: list[Relation]) -> list[Relation]:
-    """The relations that the language can hold of these tools; the others are left out."""
+    """Return the relations that compile with these tools; leave the others out."""
     try:
         compile_text(_text(skeleton, relations))
     except CompileError:
@@ -270,12 +276,12 @@ def _support(relation: Relation) -> str:
     return f"{relation.calls} of {relation.calls} calls"
 
 
-# Tools, of what was recorded.
+# Tools, derived from recorded calls.
 
 
 @dataclass(slots=True)
 class _Seen:
-    """A parameter as it was recorded: the kinds of its values, and in how many calls."""
+    """A recorded parameter: the kinds of its values, and the number of calls that have it."""
 
     calls: int = 0
     kinds: set[str] = field(default_factory=set)
@@ -283,7 +289,7 @@ class _Seen:
 
 @dataclass(slots=True)
 class _Tools:
-    """The parameters of each tool, and how many calls of it there were."""
+    """The parameters of each tool, and the number of its calls."""
 
     seen: dict[str, dict[str, _Seen]] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
@@ -305,7 +311,7 @@ def _seen_in(sessions: Iterable[Trace]) -> _Tools:
 
 
 def _tools_of(parts: Iterable[_Tools]) -> list[dict[str, Any]]:
-    """The tools of recorded calls, as MCP describes tools."""
+    """Return the tools of recorded calls, as MCP describes tools."""
     seen: dict[str, dict[str, _Seen]] = {}
     calls: dict[str, int] = {}
     for part in parts:
@@ -347,7 +353,7 @@ def _schema(kinds: set[str]) -> dict[str, Any]:
 
 
 def _open_parameters(tools: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[str]]:
-    """By tool, the parameters whose values are texts or numbers that nobody has listed."""
+    """Return the parameters of each tool that take texts or numbers without a list of values."""
     found = {}
     for tool in tools:
         schema = tool.get("inputSchema")
@@ -367,24 +373,24 @@ def _open_parameters(tools: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[
 
 @dataclass(slots=True)
 class _Candidates:
-    """What came before every call of a kind so far.
+    """The tools that were done before every call of some kind.
 
     Attributes:
-        before: the tools that were done before each of them; None before the first.
-        calls: how many there were.
+        before: the tools that were done before each of these calls; None before the first call.
+        calls: the number of these calls.
     """
 
     before: frozenset[str] | None = None
     calls: int = 0
 
     def narrow(self, seen: Iterable[str]) -> None:
-        """Another call, before which these tools were done."""
+        """Add a call before which these tools were done."""
         before = self.before
         self.before = frozenset(seen) if before is None else before.intersection(seen)
         self.calls += 1
 
     def join(self, other: _Candidates) -> None:
-        """Those of other sessions, too."""
+        """Add the calls of other sessions."""
         if other.before is not None:
             self.before = other.before if self.before is None else self.before & other.before
         self.calls += other.calls
@@ -392,11 +398,14 @@ class _Candidates:
 
 @dataclass(slots=True)
 class _Facts:
-    """What held in sessions.
+    """The facts that held in some sessions.
 
     Attributes:
-        tied: by tool and parameter, where a value of that name was before; orders: by tool.
-        most: of each tool the most calls of a session; uses: its calls.
+        tied: for each tool and parameter, the tools that were done before with the same value of a
+            parameter of that name.
+        orders: for each tool, the tools that were done before.
+        most: for each tool, the most calls in a session.
+        uses: for each tool, the number of calls.
     """
 
     tied: dict[tuple[str, str], _Candidates] = field(default_factory=dict)
@@ -406,7 +415,7 @@ class _Facts:
 
     @classmethod
     def of(cls, parts: Iterable[_Facts]) -> _Facts:
-        """What held in all of them."""
+        """Return the facts that held in all parts together."""
         found = cls()
         for part in parts:
             for pair, one in part.tied.items():
@@ -473,7 +482,7 @@ def _relations(facts: _Facts, opened: Mapping[str, frozenset[str]]) -> list[Rela
 
 
 def _values(call: TraceCall, opened: Mapping[str, frozenset[str]]) -> list[tuple[str, Any]]:
-    """The values of a call that may tie it to another one."""
+    """Return the names and values of a call that may tie it to another call."""
     if not isinstance(call.arguments, Mapping):
         return []
     own = opened.get(call.tool, frozenset())

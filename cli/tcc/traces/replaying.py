@@ -1,9 +1,10 @@
-"""Replays recorded sessions through a gate: what a grammar would have refused.
+"""Replays recorded sessions through a gate, to find what a grammar would have refused.
 
-Each session gets a gate of its own, in memory.  A call that is refused is taken as not made, and
-the rest of its session goes on, so that one mistake is counted once.  What an answer means is what
-the relay makes of it: an error is a failure where the grammar says so of the tool, else unknown.
-Cost: a decision and a step a call, the reasons of a refusal, and memory of the statements seen.
+Each session gets a new gate in memory.  A refused call counts as not made, and the session
+continues, so that one mistake counts once.  Answers are interpreted as by the relay: an error is a
+failure if the grammar says so for the tool, else its outcome is unknown.
+Cost: one decision and one step for each call, the reasons of refusals, and memory for the
+statements that refuse.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from tcc_runtime.gate.session.records import now_ms
 from tcc_runtime.gate.session_access import Home
 from tcc_runtime.gate.wrapping import errors_failed
 
-END: Final = "(end)"  # in the place of a call: the end of the session
+END: Final = "(end)"  # shown in place of a call for the end of a session
 _SHOWN: Final = 200  # characters of a value
 _MOST: Final = 1 << 20  # bytes of a value
 _UNRECORDED: Final = Home(recorded=False)
@@ -50,8 +51,8 @@ class RefusedCall:
 
     Attributes:
         session: the name of its trace.
-        call: its text; values are digests unless they were asked for.
-        position: of the call among those of its session, from 1; the end follows the last call.
+        call: the text of the call, with values or their digests.
+        position: the position in the session, from 1; the end comes after the last call.
     """
 
     session: str
@@ -64,10 +65,10 @@ class Blamed:
     """A statement that refused calls.
 
     Attributes:
-        text: as the grammar has it; of what is no statement, what it is.
-        code: of the refusals.
-        count: how many calls it refused.
-        examples: these calls; the first ones, if `replay` was asked for a number of them.
+        text: the statement; for another reason, a description.
+        code: the code of the refusals.
+        count: the number of calls that it refused.
+        examples: the refused calls, or the first ones if `replay` limits their number.
     """
 
     text: str
@@ -78,15 +79,15 @@ class Blamed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """What came of sessions.
+    """The result of replaying sessions.
 
     Attributes:
-        sessions, calls: how many there were.
-        refused: how many calls would have been refused.
-        statements: those that refused, by falling count, then in the order of their first refusal.
-        refusing: the sessions with a call that is refused, by their numbers from 0.
-        counted_per_session: the texts of the limits across sessions.  No account was used, so each
-            session was counted alone.
+        sessions, calls: the numbers of sessions and calls.
+        refused: the number of calls that would have been refused.
+        statements: the statements that refused, by decreasing count, then by their first refusal.
+        refusing: the indices, from 0, of the sessions with a refused call.
+        counted_per_session: the texts of the limits across sessions.  Without an account each
+            session was counted separately.
     """
 
     sessions: int
@@ -98,7 +99,7 @@ class Replayed:
 
 
 class _Clock:
-    """The time of the call that is decided; that of this machine until a record has said one."""
+    """A clock with the time of the current call; the machine's time until a record has a time."""
 
     def __init__(self) -> None:
         self.ms: int | None = None
@@ -119,14 +120,14 @@ def replay(
     """Decide each call of recorded sessions by the policy of an artifact.
 
     Args:
-        values: whether examples show values; else each is the start of its BLAKE3.
-        stop: leave the rest of a session after its first refusal.
-        told: what a session was given that does not say so itself; of a ledger, the attributes that
+        values: whether examples show values; otherwise they show the start of each value's BLAKE3.
+        stop: whether to skip the rest of a session after its first refusal.
+        told: the attributes of sessions whose records have none; for a ledger, the attributes that
             it does not show.
-        most: how many examples to keep for each statement; None: all.
+        most: the number of examples to keep for each statement; None keeps all.
 
     Raises:
-        GivenRefused: a session was not given what the grammar declares.
+        GivenRefused: the attributes of a session are not those that the grammar declares.
     """
     sessions = calls = refused = 0
     blamed: dict[tuple[str, str], Blamed] = {}
@@ -193,9 +194,9 @@ def replay(
 
 
 def _made(gate: Gate, call: TraceCall, failing: frozenset[str]) -> Refused | None:
-    """Make a call as it was recorded; its refusal, if it is refused.
+    """Make a call with its recorded outcome; return its refusal, or None.
 
-    A call that a person has to decide about is taken as approved.
+    A call that waits for a person counts as approved.
     """
     while True:
         try:
@@ -210,7 +211,7 @@ def _made(gate: Gate, call: TraceCall, failing: frozenset[str]) -> Refused | Non
 
 
 def _finished(gate: Gate) -> Refused | None:
-    """End a session; the refusal of its end, if it may not end here."""
+    """End a session; return the refusal of the end, or None."""
     try:
         gate.finish()
     except Refused as refusal:
@@ -218,14 +219,14 @@ def _finished(gate: Gate) -> Refused | None:
     return None
 
 
-# A ledger has fields by their names; a gate reads them at their places.
+# A ledger records fields by name; a gate reads them at their places in the JSON.
 
 
 def _at_places(call: TraceCall, fields: Mapping[str, Field]) -> TraceCall:
-    """A call of a ledger as it is made: a field at a place of its own stands there."""
+    """Rebuild the JSON of a call from a ledger: put each field at its place."""
     given = call.arguments
     if isinstance(given, dict):
-        # What stands inside of an argument is that argument's.
+        # A field inside another argument is already part of that argument.
         inside = {name for name, one in fields.items() if one.steps != (name,)}
         given = {
             name: _whole(value, fields[name].type if name in fields else None)
@@ -235,7 +236,7 @@ def _at_places(call: TraceCall, fields: Mapping[str, Field]) -> TraceCall:
     answer = call.answer
     if isinstance(answer, dict):
         named = [fields.get(name, Field(name=name, steps=(name,))) for name in answer]
-        # An outer one has what stands inside of it, and a list all of its elements.
+        # Outer fields come first, as they contain inner ones, and lists before their elements.
         named.sort(key=lambda one: (len(one.steps), "*" not in one.steps))
         placed: Any = _ABSENT
         for one in named:
@@ -245,7 +246,7 @@ def _at_places(call: TraceCall, fields: Mapping[str, Field]) -> TraceCall:
 
 
 def _at_start(given: Mapping[str, Any], attributes: Mapping[str, Field]) -> dict[str, Any]:
-    """The attributes that a ledger shows, as they are handed in."""
+    """Return the attributes that a ledger shows, in the form that a gate takes."""
     return {
         name: _whole(value, one.type)
         for name, value in given.items()
@@ -257,7 +258,7 @@ _ABSENT: Final = object()
 
 
 def _put(into: Any, steps: Sequence[str], value: Any) -> Any:
-    """A JSON value with another one at a place; what stands there already stays."""
+    """Put a value at a place in a JSON value; an existing value there stays."""
     if not steps:
         return value if into is _ABSENT else into
     step, *rest = steps
@@ -278,7 +279,7 @@ def _put(into: Any, steps: Sequence[str], value: Any) -> Any:
 
 
 def _whole(value: Any, kind: FieldType | None) -> Any:
-    """A value as it was handed over: fields of records at their places, times as texts."""
+    """Rebuild a value: put the fields of records at their places, and convert times to texts."""
     match kind:
         case NullableType(of=of) if value is not None:
             return _whole(value, of)
@@ -296,7 +297,7 @@ def _whole(value: Any, kind: FieldType | None) -> Any:
 
 
 def _time_text(ms: int, kind: TimeType | DateType) -> object:
-    """A text for these UTC milliseconds; the number itself if no text stands for it."""
+    """Return UTC milliseconds as a text, or the number itself if no text can represent it."""
     zone = kind.zone * 60_000 if isinstance(kind, DateType) else 0
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms + zone)
@@ -319,7 +320,7 @@ def _settle(permit: Permit, call: TraceCall, failing: frozenset[str]) -> None:
 
 
 def _reasons(refusal: Refused) -> list[tuple[str, str]]:
-    """Text and code of each statement that refuses; of a refusal that names none, the refusal's."""
+    """Return text and code of each refusing statement; without one, the refusal's own text."""
     found = [reason["text"] for reason in refusal.because if reason["text"]]
     if not found:
         found = [str(refusal).partition(": ")[2]]
@@ -327,7 +328,7 @@ def _reasons(refusal: Refused) -> list[tuple[str, str]]:
 
 
 def call_text(call: TraceCall, *, values: bool) -> str:
-    """A call on one line; of values that are not to be shown, the start of their BLAKE3."""
+    """Return a call on one line, with values or the start of their BLAKE3."""
     tool = clip(call.tool, 80)
     if not isinstance(call.arguments, Mapping):
         return f"{tool}({_value(call.arguments, values)})"
