@@ -1,5 +1,5 @@
-"""The trusted kernel of tcc: formats, certificates, definitions and the validator.
+"""The trusted kernel of tcc: formats, certificates, definitions and validators.
 
-Depends on the standard library and on BLAKE3 alone; integers only; nothing here imports the
-compiler or the runtime.
+It depends only on the standard library and BLAKE3, uses only integers, and imports neither the
+compiler nor the runtime.
 """

@@ -1,10 +1,10 @@
-"""Limits on whole files, cores and replays (D201); those of one form, as of lists, stand by it."""
+"""Limits on whole files, cores and replays (D201).  Limits of a single format are in its module."""
 
 from __future__ import annotations
 
 MAX_HEADER_BYTES = 64 * 1024
 MAX_TENSORS = 32
-# The standard library's JSON coder recurses: this stays below the interpreter's own limit of 1000.
+# The JSON coder of the standard library recurses: this is below the interpreter's limit of 1000.
 MAX_JSON_DEPTH = 896
 MAX_SAFE_INTEGER = 2**53 - 1
 MAX_VERSION_BYTES = 1024  # of a grammar's version, in UTF-8
@@ -14,11 +14,11 @@ MAX_LINE_BYTES = 1 << 24
 MAX_PRECISION_BITS = 4096
 MAX_CORE_PAIRS = 2_000_000
 MAX_CORE_STEPS = 64_000_000
-# What race counts take that are written out, with the masses of all states' children: rounded ones
-# in a run, inflated ones in a replay too.  What a run takes below this has been measured: 1.5 GB.
+# Memory for expanded race counts with the masses of all states' children: rounded counts in a run,
+# and inflated counts also in a replay.  A run below this limit was measured to take 1.5 GB.
 MAX_WRITTEN_BYTES = 1400 * 1024 * 1024
-# Steps over an edge that the tail of a cut run may take: so many, and so many for each edge.
+# Most edge steps for the tail of a truncated run: a fixed number, and a number for each edge.
 FREE_TAIL_STEPS = 1 << 17
 TAIL_STEPS_PER_EDGE = 8
-# Calls of a session that are gone through again, all told, as outcomes become known late.
+# Most calls of a session that are computed again in total, after late outcomes.
 MAX_REFOLDED = 1 << 20

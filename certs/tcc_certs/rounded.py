@@ -1,11 +1,11 @@
-"""Rounded counts: a mantissa of some bits times a power of two, in place of a long number.
+"""Rounded counts: a mantissa of limited size times a power of two, instead of a long number.
 
-Normative text: docs/spec/artifact.md, sections 3 and 7.  A rounded count is the least number of its
-bits that is no less than the sum over the rounded targets, so it is never below the exact count and
-never above what its targets' rounding forces.  The pair is the canonical one: exponent 0, or a
-mantissa of all its bits.  Exponents may be large in a small file, so a sum is taken in a window of
-a few hundred bits that slides up, and never written out.
-Loaded for an artifact whose counts are rounded.  Cost: of a sum, sorting its terms.
+Normative text: docs/spec/artifact.md, sections 3 and 7.  A rounded count is the least number with
+this many bits that is not below the sum over the rounded targets.  So it is never below the exact
+count, and only as far above it as this rounding requires.  The pair is canonical: exponent 0, or a
+mantissa with all its bits.  Exponents may be large in a small file.  So a sum is computed in a
+sliding window of a few hundred bits, and never expanded.  Only artifacts with rounded counts load
+this module.  Cost: a sum takes the sorting of its terms.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _WINDOW = MAX_ROUND_BITS + 1
 
 
 def round_up(terms: Iterable[tuple[int, int]], bits: int) -> tuple[int, int]:
-    """The least mantissa * 2^exponent, mantissa < 2^bits, at or above the sum; canonical.
+    """Return the least mantissa * 2^exponent not below the sum, mantissa < 2^bits, canonical.
 
     Args:
-        terms: (value, shift), each for value * 2^shift, values and shifts at least 0.
+        terms: (value, shift), each for value * 2^shift; values and shifts are at least 0.
         bits: 1 .. 63.
     """
-    # With 64 bits or more above its level, or at level 0, no term says more than is kept of it.
+    # A term with 64 bits or more above its level, or at level 0, loses no information.
     padded = []
     for value, shift in terms:
         if value:
@@ -35,7 +35,7 @@ def round_up(terms: Iterable[tuple[int, int]], bits: int) -> tuple[int, int]:
     total = level = cut = 0
     for above, value in sorted(padded):
         kept = total >> (above - level)
-        # What falls below the level of all further terms can only matter by being there.
+        # Bits below the level of all further terms matter only for whether any of them is set.
         cut |= kept << (above - level) != total
         total, level = kept + value, above
     total += cut
@@ -47,7 +47,7 @@ def round_up(terms: Iterable[tuple[int, int]], bits: int) -> tuple[int, int]:
 
 
 class RoundedCounts(Sequence[int]):
-    """Race counts as integers, each written out when it is asked for.
+    """Race counts as a sequence of integers, each expanded when it is read.
 
     Attributes:
         mantissa, exponent: [n], the columns.
@@ -75,7 +75,7 @@ class RoundedCounts(Sequence[int]):
 
 
 def count_pairs(counts: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Each count as a number and a power of two, 0 where counts are exact."""
+    """Return each count as a number and a power of two (0 for exact counts)."""
     if isinstance(counts, RoundedCounts):
         return zip(counts.mantissa, counts.exponent, strict=True)
     return zip(counts, repeat(0), strict=False)

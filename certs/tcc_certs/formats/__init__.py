@@ -1,1 +1,1 @@
-"""Files and their texts: canonical JSON, the container, artifacts, ledgers; numbers as digits."""
+"""File formats: canonical JSON, the container, artifacts, ledgers, and numbers as text."""

@@ -1,10 +1,10 @@
 """The artifact file: its manifest, its columns, and the automaton in the columns.
 
 Normative text: docs/spec/artifact.md, sections 1 to 3.  The reader checks the container, the
-manifest, and the shapes and digests of the columns; :mod:`tcc_certs.kernel` checks their content.
-The reader looks at the schema and the critical features first, so that it declines a file of
-another version instead of calling it broken.  The features decide which members the manifest has.
-Cost: one BLAKE3 pass over the columns, linear in the manifest; no column is copied.
+manifest, and the shapes and digests of the columns.  :mod:`tcc_certs.kernel` checks their content.
+The reader checks the schema and the critical features first, so that it declines a file of another
+version instead of calling it broken.  The features decide which members the manifest has.  Cost:
+one BLAKE3 pass over the columns, linear in the manifest; no column is copied.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CYCLIC, GATE, NONDETERMINISTIC, RELAXED, ROUNDED = (
     "cyclic", "gate", "nondeterministic", "relaxed", "rounded",
 )  # fmt: skip
 FEATURES = (CYCLIC, GATE, NONDETERMINISTIC, RELAXED, ROUNDED)
-# What this feature needs beside it, and what excludes it.
+# Pairs of features that exclude each other.
 _EXCLUDED = ({GATE, ROUNDED}, {CYCLIC, NONDETERMINISTIC})
 MAX_ROUND_BITS = 63
 NEEDED_FOR_RUNS = "race counts: an artifact that was compiled without --for gate"
@@ -56,7 +56,7 @@ class Manifest:
         relaxed: the numbers of the statements that the automaton omits and a run enforces,
             increasing.
         round_counts: bits of the mantissas of rounded race counts; None: the counts are exact.
-        gate: for a gate, not for a run: no race counts, and plans are rounded up.
+        gate: the artifact is for a gate, not for a run: no race counts, and plans are rounded up.
         cyclic: the automaton has cycles, so plans have no bound: no counts and no ranks.
     """
 
@@ -87,7 +87,7 @@ class Manifest:
 
     @property
     def counts(self) -> str:
-        """How the file counts plans: ``exact``, ``upper`` (by upper bounds) or ``none``."""
+        """The kind of the file's counts: ``exact``, ``upper`` (upper bounds) or ``none``."""
         return _counted(self.critical)
 
 
@@ -95,8 +95,8 @@ def read_manifest(data: bytes) -> Manifest:
     """Return the manifest in `data`.
 
     Raises:
-        Rejected: B1xx its JSON; D101 an unknown critical feature, D102 another schema; M101 a
-            member that is missing, unknown or of the wrong type; M102 a value out of range; C701
+        Rejected: B1xx its JSON.  D101 an unknown critical feature.  D102 another schema.  M101 a
+            member is missing, unknown or of the wrong type.  M102 a value is out of range.  C701
             another leaf policy.
     """
     value = schema.as_mapping(decode(data, "manifest"), "manifest", _FORM)
@@ -114,7 +114,7 @@ def _schema(value: Json, path: str, _: Code, __: Known) -> None:
 
 
 def _critical(value: Json, path: str, code: Code, _: Known) -> Sequence[Json]:
-    """The names of the critical features, all known."""
+    """Read the names of the critical features, which must all be known."""
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise Rejected(code, path, "a list of names", value)
     unknown = [name for name in value if name not in FEATURES]
@@ -182,7 +182,7 @@ def _options(value: Json, path: str, code: Code, known: Known) -> dict[str, Any]
 
 
 def _numbers(value: Json, path: str, code: Code, _: Known) -> tuple[int, ...]:
-    """Numbers of statements, at least one; C8 checks that the core has them."""
+    """Read numbers of statements, at least one; C8 checks that the core has them."""
     items = as_list(value, path, code)
     numbers = [schema.as_whole(item, path, code, _MAX_STATES) for item in items]
     ensure(bool(numbers), _VALUE, path, "at least one statement", "none")
@@ -225,8 +225,8 @@ _MEMBERS: Table = (
 MANIFEST = {False: _MEMBERS, True: (*_MEMBERS, row(RELAXED, _numbers))}
 
 
-# Sizes are named: states, edges, calls; "+1" is one more than the states, "-1" one less; "*" is any
-# size, and "limbs" any size of at least one.
+# Sizes are states, edges and calls; "+1" is states + 1, "-1" is states - 1; "*" is any size, and
+# "limbs" is any size of at least 1.
 COLUMNS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "accept": ("U8", ("states",)),
     "call_cost_high": ("I64", ("calls",)),
@@ -258,12 +258,13 @@ COLUMNS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "state_digest": ("U8", ("states", "32")),
     "tools": ("U8", ("*",)),
 }
-# The columns of counts.  Rounded race counts stand in two columns, exact ones in one, or in none
-# where they are `plans`; for a gate there are none, and rounded plans stand in two.
+# The columns of counts.  Rounded race counts have two columns.  Exact race counts have one column,
+# or none if they equal `plans`.  For a gate there are no race counts, and rounded plans have two
+# columns.
 _ROUNDED = frozenset({"plans", "race_exponent", "race_mantissa"})
 _GATE = frozenset({"plans_exponent", "plans_mantissa"})
 _COUNTS = frozenset({"race_count"}) | _ROUNDED | _GATE
-# With cycles no state has a count, a rank, a bound or a digest of its own.
+# With cycles, states have no counts, ranks, bounds or digests.
 _CYCLIC = frozenset({"calls_to_go", "place", "split_at", "split_by", "split_call"})
 _RANKED = frozenset({"cost_to_go", "rank", "residual_to_go", "state_digest"})
 
@@ -284,15 +285,15 @@ class ArtifactFile:
 
 
 def read_artifact(data: bytes | memoryview, *, digests: bool = True) -> ArtifactFile:
-    """The columns and the manifest of an artifact.
+    """Return the columns and the manifest of an artifact.
 
     Args:
         data: the whole file.
-        digests: False leaves the columns' digests unchecked; for a reader that trusts the disk.
+        digests: False skips the check of the columns' digests, for a reader that trusts the disk.
 
     Raises:
-        Rejected: B1xx, B2xx the bytes; M101, M102, C701, D101, D102 the manifest; M201 a column
-            that is missing or unknown; M202 a dtype or a shape; M203 a digest.
+        Rejected: B1xx, B2xx the bytes.  M101, M102, C701, D101, D102 the manifest.  M201 a column
+            is missing or unknown.  M202 a dtype or a shape.  M203 a digest.
     """
     columns = read_container(data)
     if "manifest" not in columns:
@@ -310,7 +311,7 @@ def read_artifact(data: bytes | memoryview, *, digests: bool = True) -> Artifact
 
 
 def _check_names(names: Set[str], manifest: Manifest) -> None:
-    """Every column that the manifest's features call for is there, and no other."""
+    """Check that the columns are exactly those that the manifest's features require."""
     required, optional = set(COLUMNS) - _COUNTS - _CYCLIC, set()
     if manifest.cyclic:
         required = required - _RANKED | _CYCLIC
@@ -338,7 +339,7 @@ def _check_shape(name: str, tensor: Tensor, manifest: Manifest) -> None:
 def shape_of(
     dimensions: Sequence[str], shape: Sequence[int], manifest: Manifest
 ) -> tuple[int, ...]:
-    """The shape that the manifest requires; a free size is taken from `shape` where legal."""
+    """Return the shape that the manifest requires; free sizes are copied from `shape`."""
     sizes = {
         "states": manifest.states,
         "edges": manifest.edges,
@@ -353,7 +354,7 @@ def shape_of(
 
 
 def unpack_limbs(tensor: Tensor) -> list[int]:
-    """Counts of 64-bit limbs, least first, one a row."""
+    """Return counts that are stored as rows of 64-bit limbs, the least first."""
     if tensor.shape[1] == 1:
         return tensor.items().tolist()
     size = 8 * tensor.shape[1]
@@ -369,7 +370,7 @@ class Automaton:
         edge_start: [n+1]; the edges of q are ``edge_start[q] .. edge_start[q+1]-1``.
         edge_call: [e], index of the call.
         edge_target: [e], number of the target state.
-        accept: [n], 1 where a plan may stop.
+        accept: [n], 1 if a plan may stop.
         rank: [n], most calls that may still follow; empty if there are cycles.
         calls_to_go: [n], fewest calls after which a plan may stop; empty without cycles.
     """
@@ -383,27 +384,27 @@ class Automaton:
 
     @property
     def states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.accept)
 
     @property
     def cyclic(self) -> bool:
-        """Whether it may have cycles."""
+        """True if it may have cycles."""
         return len(self.calls_to_go) > 0
 
     @property
     def root(self) -> int:
-        """The state of the empty prefix: the first one with cycles, else the last one."""
+        """The state of the empty prefix: the first state if there are cycles, else the last."""
         return 0 if self.cyclic else len(self.accept) - 1
 
     def edges(self, q: int) -> Iterator[tuple[int, int]]:
-        """The edges of state `q` as (call, target), in call order."""
+        """Return the edges of state `q` as (call, target), in call order."""
         span = slice(self.edge_start[q], self.edge_start[q + 1])
         return zip(self.edge_call[span], self.edge_target[span], strict=True)
 
 
 def require_race_counts(manifest: Manifest) -> None:
-    """Decline an artifact that no run can be over.
+    """Decline an artifact that cannot be used for a run.
 
     Raises:
         Rejected: D204 its plans have no bound; D203 it is for a gate, and has no race counts.

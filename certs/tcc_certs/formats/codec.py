@@ -1,12 +1,12 @@
-"""Canonical bytes and texts: JSON, names, exact decimals, and the digests of an artifact's parts.
+"""Canonical bytes and texts: JSON, names, exact decimals, and digests of an artifact's parts.
 
-One JSON value has one byte string: keys sorted by code point, no spaces, UTF-8 unescaped, no
-floats, no null, integers within 2^53 (RFC 8785 for these types and keys of ASCII).  The reader
-parses, writes again and requires the same bytes, so a duplicate key, an escape, white space or a
-float cannot get through.  An identifier that is no reserved word stands bare; every other name
-stands as a canonical JSON string, so no two names have one text.
-Normative text: docs/spec/core.md, section 2; layouts of digests: docs/spec/artifact.md, section 4;
-J: docs/spec/race.md.  Cost: linear in the bytes; one BLAKE3 call a digest.
+Each JSON value has exactly one byte string: keys sorted by code point, no spaces, unescaped UTF-8,
+no floats, no null, integers within 2^53 (RFC 8785 for these types and ASCII keys).  The reader
+parses, encodes again and requires the same bytes.  So it refuses duplicate keys, needless escapes,
+white space and floats.  An identifier is written bare.  Every other name is written as a canonical
+JSON string, so no two names have the same text.  Normative text: docs/spec/artifact.md, section 6;
+layouts of digests: docs/spec/artifact.md, section 4; J: docs/spec/race.md.  Cost: linear in the
+bytes; one BLAKE3 call for each digest.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from tcc_certs.limits import MAX_JSON_DEPTH, MAX_SAFE_INTEGER
 
 Json: TypeAlias = "str | int | bool | Sequence[Json] | Mapping[str, Json]"
 
-# A string, or a bracket.  A string that does not end reaches to the end of the bytes, and nothing
-# that was taken is given back: so no byte is looked at twice, whatever the bytes are.
+# A string, or a bracket.  An unterminated string extends to the end of the bytes, and the pattern
+# never backtracks.  So no byte is read twice, for any input.
 _STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\[\s\S])*+"?|[\[\]{}]')
 _encoder = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
 )
-# An encoder makes its writer in C anew for each value; this is that writer, made once.
+# An encoder makes a new C writer for each value; this is that writer, made only once.
 _writer = getattr(json.encoder, "c_make_encoder", None)
 _pieces: Callable[[Json, int], Iterable[str]] | None = _writer and _writer(
     None, None, json.encoder.encode_basestring, None, ":", ",", True, False, False
@@ -39,10 +39,10 @@ _pieces: Callable[[Json, int], Iterable[str]] | None = _writer and _writer(
 
 
 def encode(value: Json) -> bytes:
-    """The canonical bytes of `value`.
+    """Return the canonical bytes of `value`.
 
-    The writer trusts its caller: only `str`, `int`, `bool`, lists, tuples and string-keyed
-    mappings may be handed in.  :func:`decode` is the side that is strict.
+    The caller must pass only `str`, `int`, `bool`, lists, tuples and string-keyed mappings.  Only
+    :func:`decode` is strict.
     """
     if _pieces is None or isinstance(value, str):
         return _encoder.encode(value).encode("utf-8")
@@ -50,16 +50,16 @@ def encode(value: Json) -> bytes:
 
 
 def decode(data: bytes, path: str, *, ascii_keys: bool = True) -> Json:
-    """The value that `data` is the canonical text of.
+    """Return the value whose canonical text is `data`.
 
     Args:
-        data: the bytes to read, from anywhere.
-        path: how an error names the place.
-        ascii_keys: whether keys are names of this format's own, and so of ASCII.
+        data: untrusted bytes.
+        path: the place that errors name.
+        ascii_keys: whether all keys must be ASCII, as in formats with fixed keys.
 
     Raises:
-        Rejected: B101 not JSON, B102 not canonical, B103 a value that is not allowed, D201 nested
-            too deeply.
+        Rejected: B101 not JSON.  B102 not canonical.  B103 a value is not allowed.  D201 nested too
+            deeply.
     """
     _check_depth(data, path)
     try:
@@ -81,7 +81,7 @@ def decode(data: bytes, path: str, *, ascii_keys: bool = True) -> Json:
         raise Rejected(Code.LIMIT, path, "nesting that the stack holds", "deeper") from None
     if again != data:
         pairs = enumerate(zip(again, data, strict=False))
-        # Where one is the beginning of the other, the place is the end of the shorter.
+        # If one is a prefix of the other, the place is the end of the shorter.
         at = next((i for i, (x, y) in pairs if x != y), min(len(again), len(data)))
         raise Rejected(
             Code.JSON_NOT_CANONICAL, f"{path} byte {at}", again[at : at + 24], data[at : at + 24]
@@ -90,15 +90,15 @@ def decode(data: bytes, path: str, *, ascii_keys: bool = True) -> Json:
 
 
 def large(value: int) -> int | str:
-    """`value` as canonical JSON holds it: an integer within 2^53, beyond that a decimal string."""
+    """Return `value` in canonical JSON: an integer within 2^53, otherwise a decimal string."""
     return value if -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER else str(value)
 
 
 def read_large(value: Json, path: str, code: Code, bits: int = 64) -> int:
-    """The integer that :func:`large` wrote; both forms are held to the one canonical choice.
+    """Return the integer that :func:`large` wrote, in exactly this form.
 
     Raises:
-        Rejected: `code` where `value` is no such integer, or takes more than `bits` bits.
+        Rejected: `code`: `value` is no such integer, or has more than `bits` bits.
     """
     if isinstance(value, str) and re.fullmatch(r"-?[1-9][0-9]{15,1299}", value):
         number = int(value)
@@ -112,7 +112,7 @@ def read_large(value: Json, path: str, code: Code, bits: int = 64) -> int:
 
 
 def _integer(text: str) -> int:
-    if len(text) <= 15:  # nearly every number; so many digits are within 2^53 whatever they are
+    if len(text) <= 15:  # nearly every number; 15 digits are always within 2^53
         return int(text)
     ensure(len(text) <= 17, Code.JSON_VALUE, "", "an integer within 2^53", text[:24])
     number = int(text)
@@ -125,13 +125,13 @@ def _no_float(text: str) -> NoReturn:
 
 
 _decoder = json.JSONDecoder(parse_float=_no_float, parse_constant=_no_float, parse_int=_integer)
-# For bytes without a number that could be too large: it reads integers itself.
+# For bytes without long numbers: it parses integers itself.
 _short = json.JSONDecoder(parse_float=_no_float, parse_constant=_no_float)
 _DIGITS = re.compile(rb"[0-9]{16}")
 
 
 def _check_depth(data: bytes, path: str) -> None:
-    """Refuse `data` that is nested too deeply for a parser that recurses; linear in any bytes."""
+    """Refuse `data` that is nested too deeply for a recursive parser; linear for any bytes."""
     if data.count(b"[") + data.count(b"{") <= MAX_JSON_DEPTH:
         return
     depth = 0
@@ -163,7 +163,7 @@ def _check_values(value: Json, path: str, ascii_keys: bool) -> None:
                 todo.append(list(item.values()))
 
 
-# Names, and exact decimals with nano-units and division to the nearest integer.
+# Names, exact decimals, nano-units, and division to the nearest integer.
 
 MAX_NAME = 128  # code points
 
@@ -171,20 +171,20 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def is_identifier(text: str) -> bool:
-    """Whether `text` is a letter or ``_``, then letters, digits and ``_``, all of ASCII."""
+    """Return whether `text` is an ASCII letter or ``_``, followed by letters, digits and ``_``."""
     return _IDENTIFIER.fullmatch(text) is not None
 
 
 def written(name: str) -> str:
-    """A name as canonical texts have it: an identifier is bare, any other name in quotes."""
+    """Return a name in canonical texts: an identifier is bare, any other name is quoted."""
     return name if is_identifier(name) else encode(name).decode()
 
 
 def read_name(value: Json, path: str, code: Code, *_: object) -> str:
-    """The name of a tool or of a parameter.
+    """Return the name of a tool or of a parameter.
 
     Raises:
-        Rejected: `code` at `path`.
+        Rejected: `code` at `path`: it is no text, is empty or too long, or has hidden characters.
     """
     if not isinstance(value, str):
         raise Rejected(code, path, "a text", value)
@@ -198,18 +198,18 @@ _EXACT = re.compile(r"-?(0|[1-9][0-9]{0,39})(\.[0-9]{0,39}[1-9])?")
 
 
 def divide_nearest(numerator: int, denominator: int) -> int:
-    """`numerator / denominator` to the nearest integer, ties to even; `denominator` > 0."""
+    """Return `numerator / denominator` rounded to nearest, ties to even; `denominator` > 0."""
     quotient, rest = divmod(2 * numerator + denominator, 2 * denominator)
     return quotient - 1 if rest == 0 and quotient & 1 else quotient
 
 
 def parse_decimal(text: str, path: str, code: Code) -> tuple[int, int]:
-    """An exact decimal as ``(numerator, places)``: its value is ``numerator / 10**places``.
+    """Return an exact decimal as ``(numerator, places)`` for ``numerator / 10**places``.
 
-    Canonical text only: no sign for zero, no leading or trailing zeros.
+    Only canonical text is accepted: no sign for zero, no leading or trailing zeros.
 
     Raises:
-        Rejected: `code` where `text` is not canonical.
+        Rejected: `code`: `text` is not canonical.
     """
     if _EXACT.fullmatch(text) is None or text == "-0":
         raise Rejected(code, path, "an exact decimal in canonical text", text)
@@ -218,7 +218,7 @@ def parse_decimal(text: str, path: str, code: Code) -> tuple[int, int]:
 
 
 def format_decimal(numerator: int, places: int) -> str:
-    """The canonical text of ``numerator / 10**places``: the inverse of :func:`parse_decimal`."""
+    """Return the canonical text of ``numerator / 10**places``, the inverse of `parse_decimal`."""
     digits = str(abs(numerator)).zfill(places + 1)
     point = len(digits) - places
     part = digits[point:].rstrip("0")
@@ -227,10 +227,12 @@ def format_decimal(numerator: int, places: int) -> str:
 
 
 def nano_of(text: str) -> int | None:
-    """The whole number of nano-units, unsigned 64 bits, that `text` is; None where it is none.
+    """Return the number of nano-units (unsigned, 64 bits) of a canonical decimal.
+
+    None for other texts.
 
     Args:
-        text: of any length; canonical text alone is a number.
+        text: a text of any length.
     """
     if len(text) > 40 or _EXACT.fullmatch(text) is None or text.startswith("-"):
         return None
@@ -245,12 +247,12 @@ def nano_of(text: str) -> int | None:
 
 
 def blake(data: bytes | memoryview) -> bytes:
-    """BLAKE3-256 of `data`."""
+    """Return BLAKE3-256 of `data`."""
     return blake3(data).digest()
 
 
 def call_digest(text: bytes, cost_low: int, cost_high: int) -> bytes:
-    """A(a): a call with its declared cost interval, in nano-units."""
+    """Return A(a), the digest of a call with its declared cost interval in nano-units."""
     return blake(
         b"\x11"
         + len(text).to_bytes(4, "little")
@@ -261,5 +263,5 @@ def call_digest(text: bytes, cost_low: int, cost_high: int) -> bytes:
 
 
 def root_document(name: str, version: str, limits: Iterable[str]) -> Mapping[str, Json]:
-    """J, the root context document: what the race of a grammar depends on besides its calls."""
+    """Return J, the root context document: all that the race depends on, except the calls."""
     return {"grammar": name, "limits": sorted(set(limits), key=str.encode), "version": version}

@@ -1,9 +1,9 @@
 """The container of an artifact: a strict profile of the safetensors layout.
 
-Eight bytes of little-endian header length, a canonical JSON header padded with spaces so that the
-data starts on 64 bytes, then raw little-endian columns without gaps, by descending item size and
-then by name.  One set of columns has one byte string.  Cost: linear in the header; no column is
-copied or read here.
+It has eight bytes of little-endian header length, and a canonical JSON header padded with spaces so
+that the data starts at a multiple of 64 bytes.  Then raw little-endian columns follow without gaps,
+by descending item size and then by name.  Each set of columns has exactly one byte string.  Cost:
+linear in the header; no column is copied or read here.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _ALIGN = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """One column: its dtype (a key of ITEM_SIZE), its shape, and its raw little-endian bytes."""
+    """A column: its dtype (a key of `ITEM_SIZE`), its shape, and its raw little-endian bytes."""
 
     dtype: str
     shape: tuple[int, ...]
     data: bytes | memoryview
 
     def items(self) -> memoryview[int]:
-        """The flat column as integers of its dtype (a view; copied on a big-endian machine)."""
+        """Return the flat column as integers: a view, or a copy on a big-endian machine."""
         raw = memoryview(self.data)
         if sys.byteorder == "big":
             size = ITEM_SIZE[self.dtype]
@@ -44,7 +44,7 @@ class Tensor:
 
 
 def layout(tensors: Mapping[str, Tensor]) -> list[str]:
-    """The names in the order in which their columns stand."""
+    """Return the names in the order of their columns."""
     return sorted(tensors, key=lambda name: (-ITEM_SIZE[tensors[name].dtype], name))
 
 
@@ -61,7 +61,7 @@ def _header(shapes: Mapping[str, tuple[str, Sequence[int]]], order: Sequence[str
 
 
 def write_container(tensors: Mapping[str, Tensor]) -> bytes:
-    """The one byte string of these columns."""
+    """Return the byte string of these columns."""
     order = layout(tensors)
     header = _header({name: (t.dtype, t.shape) for name, t in tensors.items()}, order)
     return b"".join(
@@ -70,11 +70,11 @@ def write_container(tensors: Mapping[str, Tensor]) -> bytes:
 
 
 def read_container(data: bytes | memoryview) -> dict[str, Tensor]:
-    """The columns of a container, as views of `data`.
+    """Return the columns of a container, as views of `data`.
 
     Raises:
-        Rejected: B201 the header's length, B101..B103 its JSON, B202 its fields, B203 its bytes
-            (order, padding, offsets), B204 a shape, B205 the length of the data.
+        Rejected: B201 the header's length.  B101..B103 its JSON.  B202 its fields.  B203 its bytes
+            (order, padding, offsets).  B204 a shape.  B205 the length of the data.
     """
     raw = memoryview(data).cast("B")
     length = int.from_bytes(raw[:8], "little")
@@ -105,7 +105,7 @@ def _shape(value: Json, path: str, code: Code, _: Known) -> tuple[int, ...]:
 
 
 def _offsets(*_: object) -> None:
-    """Whatever they are: the header is written again, and has to come out the same."""
+    """Ignore the offsets: the reader recomputes the header and compares the bytes."""
 
 
 ENTRY: Table = (

@@ -1,10 +1,9 @@
-"""The ledger as lines: one canonical JSON object each, chained by BLAKE3; its fixed-point numbers.
+"""The ledger as lines of canonical JSON objects, chained by BLAKE3; and its fixed-point numbers.
 
-Normative text: docs/spec/ledger.md, section 1.  The reader takes chunks cut anywhere, hands out
-one verified record after the other, and keeps no line but the current one; so the verified prefix
-of a ledger that was cut at any byte is known.  What a record may say is for
-:mod:`tcc_certs.formats.ledger_schema`.
-Cost: one JSON parse, one JSON write and one hash a line.
+Normative text: docs/spec/ledger.md, section 1.  The reader takes chunks that may be cut anywhere.
+It yields one verified record after the other, and keeps only the current line.  So the verified
+prefix of a truncated ledger is always known.  :mod:`tcc_certs.formats.ledger_schema` has the fields
+of records.  Cost: one JSON parse, one JSON encoding and one hash for each line.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ FIRST_HEAD = bytes(32)
 _LINK_FORM = b',"~":"%b"}'
 _LINK_BYTES = len(_LINK_FORM % bytes(64))
 _without_lf = itemgetter(slice(None, -1))
-_PIECE = 1 << 16  # what is split into lines at one time; more than that is a long line
+_PIECE = 1 << 16  # bytes that are split into lines together; a longer line is handled separately
 
 
 def seal(record: Record | bytes, previous: bytes) -> tuple[bytes, bytes]:
-    """The line of `record`, with its LF, and the head that the next line follows from.
+    """Return the line of `record` with its LF, and the head for the next line.
 
     Args:
         record: the members of the line without ``~``, or their canonical bytes.
-        previous: head of the line before; :data:`FIRST_HEAD` at the first.
+        previous: the head of the previous line; :data:`FIRST_HEAD` for the first line.
     """
     body = record if isinstance(record, bytes) else encode(record)
     head = blake(previous + body)
@@ -48,13 +47,14 @@ def seal(record: Record | bytes, previous: bytes) -> tuple[bytes, bytes]:
 
 
 class Line(Mapping[str, Json]):
-    """A line whose chain holds, parsed when it is looked into.
+    """A line with a verified chain, parsed at its first use.
 
-    Whoever knows the expected record compares bytes: a line that has the bytes of a record is
-    canonical, and says what the record says.
+    If the expected record is known, bytes can be compared instead: a line with the bytes of a
+    record is canonical and has the same content.
 
     Attributes:
-        body: what stands in the chain, the line without ``~``; previous: the hash before it.
+        body: the line without ``~``, which the chain hashes.
+        previous: the hash of the previous line.
     """
 
     __slots__ = ("_line", "_number", "_reader", "_record", "body", "previous")
@@ -72,8 +72,8 @@ class Line(Mapping[str, Json]):
         """The record.
 
         Raises:
-            Rejected: L101 the line is not canonical; then the reader's prefix ends before it,
-                however often it is asked for.
+            Rejected: L101: the line is not canonical.  Then the reader's verified prefix ends
+                before this line.
         """
         if self._record is None:
             try:
@@ -86,7 +86,7 @@ class Line(Mapping[str, Json]):
 
     @property
     def kind(self) -> str:
-        """What the first ``kind`` in the line says: the record's own, if the line is one at all."""
+        """The value of the first ``kind`` in the line; in a valid line, the kind of its record."""
         match = _KIND.search(self.body)
         return "" if match is None else match[1].decode()
 
@@ -101,12 +101,12 @@ class Line(Mapping[str, Json]):
 
 
 class LedgerReader:
-    """Iterates over the records of a ledger, each verified before it is handed out.
+    """Iterates over the records of a ledger, and verifies each before it yields it.
 
     Attributes:
-        records: how many records have been verified so far.
+        records: the number of verified records so far.
         head: the chain's head after them.
-        tail: bytes after the last LF, once the input is at its end.
+        tail: the bytes after the last LF, once the input has ended.
     """
 
     __slots__ = ("_chunks", "_hasher", "head", "records", "tail")
@@ -119,35 +119,35 @@ class LedgerReader:
         self.tail = b""
 
     def __iter__(self) -> Iterator[Record]:
-        """Verified records without their ``~``.
+        """Yield verified records without their ``~``.
 
         Raises:
-            Rejected: L101 a line that is not canonical JSON of an object, L102 one that does not
-                follow from the line before, D201 one that is too long.
+            Rejected: L101 a line is not canonical JSON of an object.  L102 it does not follow from
+                the previous line.  D201 it is too long.
         """
         for line in self.lines():
             yield line.record
 
     def lines(self) -> Iterator[Line]:
-        """The same, each record parsed only when it is looked into.
+        """Yield verified lines; each record is parsed only at its first use.
 
         Raises:
-            Rejected: L101, L102 and D201 as above, but L101 only of a line that breaks the chain;
-                of another one when it is looked into.
+            Rejected: L101, L102 and D201 as above.  L101 is raised here only for a line that breaks
+                the chain, and for other lines at their first use.
         """
         for line in self.unverified():
             yield Line(self, line, self.head, self.body(line))
 
     def unverified(self) -> Iterator[bytes]:
-        """The lines without their LF; whoever takes one verifies it before he takes the next.
+        """Yield the lines without their LF; the caller verifies each line before it takes the next.
 
         Raises:
-            Rejected: D201 as above.
+            Rejected: D201: a line is too long.
         """
         return split_lines(self._chunks, self)
 
     def verified(self, line: bytes) -> Line:
-        """The line, held against the chain.
+        """Return the line after checking it against the chain.
 
         Raises:
             Rejected: L101 and L102 as :meth:`lines`.
@@ -155,7 +155,7 @@ class LedgerReader:
         return Line(self, line, self.head, self.body(line))
 
     def body(self, line: bytes) -> bytes:
-        """What stands in the chain of the line, which is held against it.
+        """Check a line against the chain, and return its bytes without ``~``.
 
         Raises:
             Rejected: L101 and L102 as :meth:`lines`.
@@ -176,10 +176,10 @@ class LedgerReader:
 
 
 def parsed(line: bytes, number: int, *, linked: bool = False) -> Record:
-    """The record of a line, without ``~`` unless that is asked for.
+    """Return the record of a line, without ``~`` unless `linked`.
 
     Raises:
-        Rejected: L101 it is not canonical JSON of an object that ends in ``~``.
+        Rejected: L101: the line is not canonical JSON of an object that ends with ``~``.
     """
     path = f"line {number}"
     ensure(not line.endswith(b"\r"), Code.LEDGER_LINE, path, "LF alone at its end", "CR LF")
@@ -197,18 +197,18 @@ def parsed(line: bytes, number: int, *, linked: bool = False) -> Record:
 
 
 def split_lines(chunks: Iterable[bytes], reader: LedgerReader) -> Iterator[bytes]:
-    """The lines of `chunks` without their LF; what follows the last LF becomes ``reader.tail``.
+    """Yield the lines of `chunks` without their LF; the rest after the last LF is ``reader.tail``.
 
     Raises:
-        Rejected: D201 a line of more than MAX_LINE_BYTES.
+        Rejected: D201: a line has more than MAX_LINE_BYTES.
     """
     return chain.from_iterable(_split(chunks, reader))
 
 
 def _split(chunks: Iterable[bytes], reader: LedgerReader) -> Iterator[Iterable[bytes]]:
-    """The same, as many lines at a time as end in one piece."""
+    """Yield groups of lines, one group for each piece with an LF."""
     begun: list[bytes] = []  # pieces of the current line
-    size = number = 0  # its bytes, and how many lines were before it
+    size = number = 0  # the bytes of the current line, and the number of earlier lines
     for chunk in chunks:
         for start in range(0, len(chunk), _PIECE):
             piece = chunk[start : start + _PIECE]
@@ -236,9 +236,9 @@ def _check_size(size: int, before: int) -> None:
     )
 
 
-# Numbers: Q64.64 with 20 digits, Q32.32 with 10. A Q number is an integer; its value is that
-# integer over 2^bits. The text is the value rounded to nearest, ties to even, at enough digits that
-# reading it back to nearest is the identity.
+# Numbers: Q64.64 with 20 digits, Q32.32 with 10.  A Q number is an integer; its value is that
+# integer over 2^bits.  The text is the value rounded to nearest, ties to even.  It has enough
+# digits that reading it back to nearest gives the same number.
 
 Q64_MIN, Q64_MAX = -(1 << 127), (1 << 127) - 1
 Q32_MIN, Q32_MAX = -(1 << 63), (1 << 63) - 1
@@ -249,28 +249,28 @@ _HALF, _FRACTION = 1 << _DROP - 1, (1 << _DROP) - 1
 
 
 def format_q(value: int, bits: int, digits: int) -> str:
-    """The decimal text of ``value / 2^bits`` with exactly `digits` fractional digits."""
+    """Return the decimal text of ``value / 2^bits`` with exactly `digits` fractional digits."""
     scaled = divide_nearest(abs(value) * 10**digits, 1 << bits)
     whole, part = divmod(scaled, 10**digits)
     return f"{'-' if value < 0 else ''}{whole}.{part:0{digits}d}"
 
 
 def digits_q64(value: int) -> str:
-    """:func:`format_q64` without its point, which stands before the last 20 of these."""
+    """Return :func:`format_q64` without its point, which is before the last 20 characters."""
     product = value * _FIVES + _HALF
     scaled = product >> _DROP
     if not product & _FRACTION:
-        scaled &= -2  # a tie, and it goes to the even one
+        scaled &= -2  # a tie: round to even
     text = str(scaled)
     return text if len(text) > 21 else text.zfill(21 + (value < 0))
 
 
 def format_q64(value: int) -> str:
-    """Q64.64 text, 20 fractional digits: :func:`format_q` with shifts for its divisions."""
+    """Return the Q64.64 text with 20 fractional digits, like :func:`format_q` but faster."""
     text = digits_q64(value)
     return f"{text[:-20]}.{text[-20:]}"
 
 
 def format_q32(value: int) -> str:
-    """Q32.32 text, 10 fractional digits."""
+    """Return the Q32.32 text with 10 fractional digits."""
     return format_q(value, 32, 10)

@@ -1,9 +1,8 @@
-"""The fields of every record kind: which may stand there, which must, and in what form.
+"""The required and optional fields of each kind of record, and their formats.
 
-Normative text: docs/spec/ledger.md, sections 2 and 3.  A form is one predicate.  Whether an
-optional field has to be there in a certain record, and with what value, is for
-:mod:`tcc_certs.replay`.
-Cost: one pattern match a field.
+Normative text: docs/spec/ledger.md, sections 2 and 3.  A format is a predicate.
+:mod:`tcc_certs.replay` decides whether a record must have an optional field, and with which value.
+Cost: one pattern match for each field.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from tcc_certs.errors import Code, Rejected, clip
 from tcc_certs.formats.codec import Json
 from tcc_certs.formats.ledger import Record
 
-# Forms: what a value has to look like.
+# Formats of values.
 
 Format: TypeAlias = "tuple[str, Callable[[Json], bool]]"
 
@@ -26,7 +25,7 @@ GUARDS = frozenset(
         "Timeout",
     }
 )  # fmt: skip
-MAX_TIME = (1 << 48) - 1  # what a UUIDv7 holds
+MAX_TIME = (1 << 48) - 1  # the greatest time of a UUIDv7
 
 
 def _matching(name: str, pattern: str) -> Format:
@@ -279,10 +278,10 @@ _FIELDS: Mapping[str, Mapping[str, Format]] = {
 
 
 def check_record(record: Record, line: int) -> str:
-    """The kind of `record`, all of whose fields have their form.
+    """Return the kind of `record`, after checking the format of all its fields.
 
     Raises:
-        Rejected: D101 a kind that this version has no rules for; L103 an unknown kind, a field that
+        Rejected: D101 this version has no rules for the kind; L103 the kind is unknown, or a field
             is missing, unknown or malformed.
     """
     kind = record.get("kind")
@@ -297,10 +296,10 @@ def check_record(record: Record, line: int) -> str:
 def check_fields(
     record: Record, line: int, required: Mapping[str, Format], fields: Mapping[str, Format]
 ) -> None:
-    """The fields of `record` have their form, no other is there, and none that is required lacks.
+    """Check that `record` has all required fields, and that each field is known and well formed.
 
     Raises:
-        Rejected: L103 it is not so.
+        Rejected: L103: the record fails a check.
     """
     for name, value in record.items():
         form = fields.get(name)
@@ -315,10 +314,10 @@ def check_fields(
 
 
 def text(record: Record, name: str) -> str:
-    """A field whose format is a text.
+    """Return a text field.
 
     Raises:
-        Rejected: L103 it is absent or not a text.
+        Rejected: L103: it is absent or not a text.
     """
     value = record.get(name)
     if not isinstance(value, str):
@@ -327,10 +326,10 @@ def text(record: Record, name: str) -> str:
 
 
 def size(record: Record, name: str) -> int:
-    """A field whose format is an integer.
+    """Return an integer field.
 
     Raises:
-        Rejected: L103 it is absent or not an integer.
+        Rejected: L103: it is absent or not an integer.
     """
     value = record.get(name)
     if type(value) is not int:

@@ -1,1 +1,1 @@
-"""Values that calls are made with: types of open parameters, numbers, texts, their digests."""
+"""Values of arguments and answers: types of open fields, numbers, texts and digests."""

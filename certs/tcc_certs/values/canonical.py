@@ -1,11 +1,10 @@
-"""One byte string for one JSON value, and keyed digests of values, keys and records.
+"""Canonical bytes of JSON values, and keyed digests of values, keys and records.
 
-Normative text: docs/spec/session.md, section 2.  Texts are their UTF-8, numbers their canonical
-decimals; whole JSON values have a canonical form of their own: members by code point, no spaces,
-numbers as canonical decimals, strings as canonical JSON has them.  The key of digests is one a
-session, the owner's; without it a digest says only which values are the same.
-Cost: linear in the bytes; a value that grows past the given size is left there and then; one
-BLAKE3 each.
+Normative text: docs/spec/session.md, section 2.  Texts are UTF-8, and numbers are canonical
+decimals.  Whole JSON values have a canonical form: members sorted by code point, no spaces, numbers
+as canonical decimals, strings as in canonical JSON.  Each session has a key for digests, which
+belongs to the owner.  Without the key, a digest only shows which values are equal.  Cost: linear in
+the bytes, and one BLAKE3 call for each digest.  Writing stops when a value exceeds the given size.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ MAX_VALUE_BYTES = 1 << 24
 
 
 def canonical(value: object) -> tuple[bytes, bytes]:
-    """Type byte and canonical bytes: texts, numbers, flags and null as themselves, else JSON.
+    """Return the type byte and canonical bytes of a value; lists and objects become JSON.
 
     Raises:
-        Rejected: R106 it is no JSON value.
+        Rejected: R106: it is no JSON value.
     """
     if value is None:
         return EMPTY, b""
@@ -44,10 +43,10 @@ def canonical(value: object) -> tuple[bytes, bytes]:
 
 
 def utf8(text: str, path: str) -> bytes:
-    """The bytes of a text.
+    """Return the UTF-8 bytes of a text.
 
     Raises:
-        Rejected: R106 it holds half of a surrogate pair.
+        Rejected: R106: it has a lone surrogate.
     """
     try:
         return text.encode("utf-8")
@@ -56,11 +55,11 @@ def utf8(text: str, path: str) -> bytes:
 
 
 def json_text(value: object, depth: int = MAX_DEPTH, most: int = MAX_VALUE_BYTES) -> bytes:
-    """The canonical JSON of any JSON value: dicts, lists, tuples, texts, numbers, flags, None.
+    """Return the canonical JSON of a value of dicts, lists, tuples, texts, numbers, flags, None.
 
     Args:
-        depth: how many lists and objects may be inside one another.
-        most: how many bytes it may have.
+        depth: the deepest nesting of lists and objects.
+        most: the most bytes.
 
     Raises:
         Rejected: R106 it is no JSON value, or is nested too deeply; R105 it has too many bytes.
@@ -71,10 +70,12 @@ def json_text(value: object, depth: int = MAX_DEPTH, most: int = MAX_VALUE_BYTES
 
 
 def json_value(text: str) -> object:
-    """The value of a JSON text; numbers that are not whole are decimals, exact.
+    """Return the value of a JSON text; numbers that are not whole are exact decimals.
+
+    The text need not be canonical.
 
     Raises:
-        Rejected: R106 it is no JSON.  What two texts of one value are is not asked here.
+        Rejected: R106: it is not JSON.
     """
     try:
         return json.loads(text, parse_float=Decimal, parse_constant=_no_number)
@@ -87,7 +88,7 @@ def _no_number(text: str) -> NoReturn:
 
 
 class _Writer:
-    """Collects the parts of a text that has at most `most` bytes."""
+    """Collects the parts of a text of at most `most` bytes."""
 
     def __init__(self, most: int) -> None:
         self.parts: list[bytes] = []
@@ -95,7 +96,7 @@ class _Writer:
         self._most = most
 
     def write(self, value: object, depth: int) -> None:
-        """Put down a value; `depth` lists and objects may still open."""
+        """Write a value; at most `depth` more lists and objects may be nested."""
         kind = type(value)
         if isinstance(value, dict) and kind is dict:
             self._object(value, depth)
@@ -147,20 +148,20 @@ MAC_BYTES = 16
 
 
 def digest(key: bytes, kind: bytes, data: bytes) -> bytes:
-    """The digest of a value: its type byte and its canonical bytes, without its name."""
+    """Return the digest of a value: of its type byte and canonical bytes, without its name."""
     return blake3(kind + data, key=key).digest()
 
 
 def call_key(key: bytes, session_id: str, seq: int) -> bytes:
-    """The idempotency key of call number `seq` of a session; two sessions may have one key."""
+    """Return the idempotency key of call number `seq` of a session; sessions may share a key."""
     return bytes.fromhex(CallKeys(key, session_id).of(seq))
 
 
 class CallKeys:
-    """:func:`call_key` of one session, in hex.
+    """The idempotency keys of one session, as :func:`call_key`, in hex.
 
     Args:
-        key: of the session's digests.
+        key: the key of the session's digests.
     """
 
     __slots__ = ("_begun",)
@@ -169,59 +170,60 @@ class CallKeys:
         self._begun = blake3(b"key" + bytes.fromhex(session_id.replace("-", "")), key=key)
 
     def of(self, seq: int) -> str:
-        """The key of call number `seq`."""
-        hasher = self._begun.copy()  # as threads may ask for keys at a time
+        """Return the key of call number `seq`."""
+        hasher = self._begun.copy()  # a copy, because threads may use this object concurrently
         hasher.update(seq.to_bytes(8, "little"))
         return hasher.digest(CALL_KEY_BYTES).hex()  # faster than `hexdigest`
 
 
 def reference_digest(key: bytes, reference: str) -> bytes:
-    """The digest of the identity that a caller gave to a call.
+    """Return the digest of the id that a caller gave to a call.
 
     Raises:
-        Rejected: R106 it holds half of a surrogate pair.
+        Rejected: R106: it has a lone surrogate.
     """
     return blake3(b"ref" + utf8(reference, "ref"), key=key).digest()
 
 
 def key_commitment(key: bytes) -> bytes:
-    """What a session says of its key before it uses it."""
+    """Return the commitment to a session's key."""
     return blake3(key, derive_key_context=_COMMITMENT).digest()
 
 
 def record_key(key: bytes) -> bytes:
-    """The key of the records' MACs: derived, so that no digest of a value is ever one of them."""
+    """Return the key of the records' MACs.  It is derived, so no digest of a value equals a MAC."""
     return blake3(key, derive_key_context=_RECORDS).digest()
 
 
 def record_mac(derived: bytes, previous: bytes, body: bytes) -> bytes:
-    """The MAC of a record.
+    """Return the MAC of a record.
 
     Args:
-        derived: from :func:`record_key`.
-        previous: the hash of the record before it; zeros of the first.
+        derived: the result of :func:`record_key`.
+        previous: the hash of the previous record; zeros for the first.
         body: its canonical bytes without ``mac`` and ``~``.
     """
     return blake3(b"mac" + previous + body, key=derived).digest(MAC_BYTES)
 
 
 class RecordMacs:
-    """:func:`record_mac` under one key, whose hasher is kept.
+    """Computes :func:`record_mac` under one key, and reuses its hasher.
 
     Args:
-        key: of the session's digests.
+        key: the key of the session's digests.
     """
 
     __slots__ = ("_hasher", "_same")
 
     def __init__(self, key: bytes) -> None:
-        from hmac import compare_digest  # here: it loads OpenSSL, and who has no key needs none
+        # imported only here: it loads OpenSSL, which only key holders need
+        from hmac import compare_digest
 
         self._hasher = blake3(key=record_key(key))
         self._same = compare_digest
 
     def same(self, previous: bytes, body: bytes, found: bytes) -> bool:
-        """Whether a record's MAC is `found`; the time says nothing of where they differ."""
+        """Return whether a record has the MAC `found`, in constant time."""
         self._hasher.reset()
         self._hasher.update(b"mac" + previous + body)
         return self._same(self._hasher.digest(MAC_BYTES), found)

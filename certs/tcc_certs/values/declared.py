@@ -1,10 +1,9 @@
-"""What a parameter's values are: listed, each a canonical text; or open, all those of a type.
+"""Canonical texts of listed values, and the plain types of open fields.
 
-Normative text: docs/spec/core.md, section 2.  What the values of a type are is decided in
-:mod:`tcc_certs.values.types`.  One JSON value is one listed value: a bare identifier and the quoted
-same text are one text, ``true``, ``false`` and ``null`` stand bare for those values of JSON, and a
-number for every way of writing it (5, 5.0).
-Cost: linear in the text.
+Normative text: docs/spec/core.md, sections 2 and 3.  :mod:`tcc_certs.values.types` decides which
+values a type has.  Each listed value is one JSON value.  An identifier is written bare and never
+quoted.  The words ``true``, ``false`` and ``null`` mean the JSON values.  A number means each of
+its JSON forms (5, 5.0).  Cost: linear in the text.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ Scalar: TypeAlias = "str | int | Decimal | bool | None"
 
 _WORDS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
 _NUMBER = re.compile(r"(?!-0$)-?(?:0|[1-9][0-9]{0,3999})(?:\.[0-9]{0,3999}[1-9])?")
-MOST_DIGITS = 4000  # of a number, on each side of the point
+MOST_DIGITS = 4000  # most digits of a number, on each side of the point
 _MOST_BITS = (10**MOST_DIGITS).bit_length()
 
 
 def json_of(text: str) -> Scalar:
-    """The JSON value of a canonical text; a number that is not whole is a `Decimal`, exact.
+    """Return the JSON value of a canonical text; a number that is not whole is an exact `Decimal`.
 
     Raises:
-        Rejected: C801 no value has this text.
+        Rejected: C801: no value has this text.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -42,9 +41,9 @@ def json_of(text: str) -> Scalar:
 
 
 def text_of(value: object) -> str | None:
-    """The canonical text of a JSON value; None where no listed value can be it.
+    """Return the canonical text of a JSON value; None if it cannot be a listed value.
 
-    A float counts as the shortest decimal that is nearest to it.
+    A float means the shortest decimal that is nearest to it.
     """
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true" if value else "false"
@@ -67,7 +66,7 @@ def _text_of_text(value: str) -> str | None:
 
 
 def _text_of_whole(value: int) -> str | None:
-    if value.bit_length() > _MOST_BITS:  # else Python may refuse to print it
+    if value.bit_length() > _MOST_BITS:  # otherwise Python may refuse to print it
         return None
     text = int.__repr__(value)
     return text if len(text) - (value < 0) <= MOST_DIGITS else None
@@ -89,8 +88,8 @@ class TextType:
     """A text of `least` to `most` code points.
 
     Attributes:
-        pattern: a pattern that all of it matches.
-        among: the texts that it may be; empty: any text.
+        pattern: a pattern that the whole text matches.
+        among: the allowed texts; empty: any text.
     """
 
     least: int = 0
@@ -101,7 +100,7 @@ class TextType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberType:
-    """A number, or a whole one; `low` and `high` are canonical decimals, both or neither."""
+    """A number, or a whole number; `low` and `high` are canonical decimals, both or neither."""
 
     whole: bool
     low: str | None = None
@@ -122,14 +121,14 @@ class JsonType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathType:
-    """An absolute POSIX path; `under`: the directory that contains it, in normal form."""
+    """An absolute POSIX path; `under` is the directory that contains it, in normal form."""
 
     under: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlType:
-    """An absolute http or https URL; `under`: the scope that contains it, in normal form."""
+    """An absolute http or https URL; `under` is the scope that contains it, in normal form."""
 
     under: str | None = None
 

@@ -1,7 +1,7 @@
-"""Fields of version 1.2: types of lists, records and times, pointers to places, time zones.
+"""Fields and their types: lists, records, times, pointers to places, time zones.
 
-Normative text: docs/spec/core.md, section 7.  A core is read with these declarations alone; which
-value stands in a field is decided in :mod:`tcc_certs.values.places`.  Cost: linear in the text.
+Normative text: docs/spec/core.md, sections 2 and 3.  A core needs only these declarations.
+:mod:`tcc_certs.values.places` reads the values of fields.  Cost: linear in the text.
 """
 
 from __future__ import annotations
@@ -14,27 +14,33 @@ from typing import TypeAlias
 from tcc_certs.errors import Code, ensure
 from tcc_certs.values.declared import JsonType, NumberType, OpenType, PathType, TextType, UrlType
 
-MOST_ELEMENTS = 1000  # of a list
+MOST_ELEMENTS = 1000  # most elements of a list
 _MOST_STEPS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeType:
-    """RFC 3339; `zone` is the offset in minutes of a text without one, None: there is none."""
+    """An RFC 3339 time; `zone` is the offset in minutes of texts without a zone.
+
+    None: they are refused.
+    """
 
     zone: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DateType:
-    """``YYYY-MM-DD``, its midnight at an offset of `zone` minutes."""
+    """A date ``YYYY-MM-DD``.
+
+    Its value is the midnight in the zone `zone` (minutes ahead of UTC).
+    """
 
     zone: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListType:
-    """An array of `least` to `most` values; no two equal where `distinct`."""
+    """An array of `least` to `most` values; with `distinct`, no two are equal."""
 
     of: FieldType
     least: int = 0
@@ -62,7 +68,7 @@ class NullableType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnionType:
-    """A value of the first of these types that has it: at most one of them a list, one an object.
+    """A value of the first of these types that has it; at most one type is a list, one an object.
 
     A list or an object is compared as a whole, like a value of the type `json`.
     """
@@ -76,7 +82,7 @@ FieldType: TypeAlias = (
 
 
 def fits_union(types: Sequence[FieldType]) -> bool:
-    """Return whether a union may have these types, which no value of another one hides."""
+    """Return whether the types may form a union, so that no type hides the values of another."""
     plain = not any(isinstance(one, JsonType | NullableType | UnionType) for one in types)
     structures = [type(one) for one in types if isinstance(one, ListType | RecordType)]
     distinct = len(set(types)) == len(types) and len(set(structures)) == len(structures)
@@ -84,9 +90,9 @@ def fits_union(types: Sequence[FieldType]) -> bool:
 
 
 def hides(kind: FieldType | None, inside: bool = False) -> bool:
-    """Return whether a union inside a list or object has values that canonical JSON writes alike.
+    """Return whether a union inside a list or object has values with the same canonical JSON.
 
-    Texts, paths and URLs are strings there, and numbers and moments are numbers.
+    In canonical JSON texts, paths and URLs are strings; numbers and moments are numbers.
     """
     match kind:
         case NullableType(of=of):
@@ -111,9 +117,10 @@ class Field:
     """A field of a call, a record or a session.
 
     Attributes:
-        type: of an open one; values: canonical texts of a listed one, ``*`` last for the rest.
-        steps: of its pointer.
-        null: whether null counts as left out; only of an optional answer.
+        type: the type of an open field.
+        values: the canonical texts of a listed field; ``*`` as the last one means any other value.
+        steps: the steps of its pointer.
+        null: whether null counts as absent; only for an optional answer.
     """
 
     name: str
@@ -125,10 +132,10 @@ class Field:
 
 
 def steps_of(pointer: str, path: str, code: Code) -> tuple[str, ...]:
-    """The steps of a pointer of RFC 6901.
+    """Return the steps of a pointer of RFC 6901.
 
     Raises:
-        Rejected: `code` at `path`: it is none, or has more than 64 steps.
+        Rejected: `code` at `path`: the text is no pointer, or has more than 64 steps.
     """
     if not pointer:
         return ()
@@ -140,12 +147,12 @@ def steps_of(pointer: str, path: str, code: Code) -> tuple[str, ...]:
 
 
 def pointer_of(steps: Sequence[str]) -> str:
-    """The pointer of steps."""
+    """Return the pointer with these steps."""
     return "".join([f"/{step.replace('~', '~0').replace('/', '~1')}" for step in steps])
 
 
 def zone_of(text: str) -> int | None:
-    """Minutes ahead of UTC of ``Z``, ``utc`` or ``+hh:mm``; None of what is no zone."""
+    """Return the minutes ahead of UTC of ``Z``, ``utc`` or ``+hh:mm``; None for other texts."""
     if text in ("utc", "Z", "z"):
         return 0
     if re.fullmatch("[+-][0-9]{2}:[0-9]{2}", text, re.ASCII) is None:

@@ -1,10 +1,10 @@
-"""Declared members of a tool's arguments: a record in an argument has no others.
+"""Checks that records in a tool's arguments have only declared members.
 
-Normative text: docs/spec/core.md, section 7.  Each field declares its place and, if it is a list of
-records, the places of their fields.  A value of a JSON type is checked and recorded whole, so
-everything inside of it is declared.  Of a record only its fields are, so each member needs a
-declaration of its own.
-Cost: linear in the value; a list of plain records takes one step of the interpreter a member.
+Normative text: docs/spec/core.md, section 3.  Each field declares its place.  If it is a list of
+records, it also declares the places of their fields.  A JSON value is checked and recorded as a
+whole, so everything inside it is declared.  Of a record only its fields are recorded, so each
+member needs a declaration.  Cost: linear in the value; a list of plain records takes one
+interpreter step for each member.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ _INDEX = re.compile(r"\*|-1|0|[1-9][0-9]*", re.ASCII)
 
 
 class Place:
-    """A place in arguments, and the declared places inside of it.
+    """A place in arguments, and the declared places inside it.
 
     Attributes:
-        whole: a declared value stands here, with all that is inside of it.
-        scalar: a value that is no list and no object may stand here.
-        arrays, objects: of a union, the places of its list and of its object.
-        null: a null here counts as left out.
+        whole: whether a field declares the value at this place with everything inside it.
+        scalar: whether a value here may be neither a list nor an object.
+        arrays, objects: for a union, the places of its list and of its object.
+        null: whether null counts as absent here.
         inner: the places inside, by the steps of pointers.
-        plain: names of members, if all of them are whole; None if they have to be looked at, or
-            need not be.
+        plain: the names of the members if all of them are whole; None: members need a check.
     """
 
     __slots__ = ("arrays", "inner", "null", "objects", "plain", "scalar", "whole")
@@ -43,11 +42,12 @@ class Place:
         self.plain: frozenset[str] | None = None
 
     def declare(self, steps: Sequence[str], kind: FieldType | None, *, null: bool) -> None:
-        """Declare a field at a place from here; `kind` is None for a listed one."""
+        """Declare a field at a place below this one; `kind` is None for a listed field."""
         place = self
         for step in steps:
             place = place.inner.setdefault(step, Place())
-        if "*" in steps and isinstance(kind, ListType):  # it has what stands at many places
+        # the field has the list of the values at all these places
+        if "*" in steps and isinstance(kind, ListType):
             place._hold(kind.of, null=False)
         else:
             place._hold(kind, null=null)
@@ -75,7 +75,7 @@ class Place:
                 self.whole = True
 
     def close(self) -> None:
-        """Finish a tree of places: no more are added."""
+        """Finish the tree after all fields are declared."""
         for one in (*self.inner.values(), self.arrays, self.objects):
             if one is not None:
                 one.close()
@@ -86,21 +86,21 @@ class Place:
 
 
 def declared_in(arguments: Sequence[Field]) -> dict[str, Sequence[Place]]:
-    """The declared places in each argument that has a record in it, by its name."""
+    """Return the declared places in each argument that contains a record, by its name."""
     records = [one.name for one in arguments if one.steps == (one.name,) and has_record(one.type)]
     if not records:
         return {}
     root = Place()
     for one in arguments:
         root.declare(one.steps, one.type, null=one.null)
-    if root.whole:  # all arguments are one value
+    if root.whole:  # all arguments are a single value
         return {}
     root.close()
     return {name: _inside([root], name) for name in records}
 
 
 def has_record(kind: FieldType | None) -> bool:
-    """Whether a value of the type may have a record in it."""
+    """Return whether a value of the type may contain a record."""
     if isinstance(kind, ListType | NullableType):
         return has_record(kind.of)
     if isinstance(kind, UnionType):
@@ -109,10 +109,11 @@ def has_record(kind: FieldType | None) -> bool:
 
 
 def is_declared(value: object, places: Sequence[Place], depth: int = MAX_DEPTH) -> bool:
-    """Whether all members of a value are declared; `places` are those that it stands at.
+    """Return whether all members of a value are declared.
 
     Args:
-        depth: how many lists and objects may be inside one another.
+        places: the declared places of the value.
+        depth: the deepest nesting of lists and objects that is allowed.
     """
     for place in places:
         if place.whole or (value is None and place.null):
@@ -122,7 +123,7 @@ def is_declared(value: object, places: Sequence[Place], depth: int = MAX_DEPTH) 
     if depth <= 0:
         return False
     places = _of_kind(places, type(value))
-    if any(place.whole for place in places):  # the object of a union has a field for all of it
+    if any(place.whole for place in places):  # an object of a union has a field for its whole value
         return True
     if type(value) is dict:
         if set(map(type, value)) - {str}:
@@ -143,7 +144,7 @@ def is_declared(value: object, places: Sequence[Place], depth: int = MAX_DEPTH) 
             return not set(map(type, names)) - {str} and every[0].plain.issuperset(names)
         return all(is_declared(item, every, depth - 1) for item in many)
     if not any(_INDEX.fullmatch(step) for place in places for step in place.inner):
-        return False  # an object is declared here
+        return False  # the declared value is an object
     return all(
         is_declared(item, inner, depth - 1) if (inner := _at(places, at, len(many))) else False
         for at, item in enumerate(many)
@@ -151,7 +152,7 @@ def is_declared(value: object, places: Sequence[Place], depth: int = MAX_DEPTH) 
 
 
 def _of_kind(places: Sequence[Place], kind: type) -> Sequence[Place]:
-    """The places, with those that a union has for lists or objects in place of its own."""
+    """Return the places, in which the list or the object of a union replaces the union."""
     if not any(place.scalar for place in places):
         return places
     own = [place.objects if kind is dict else place.arrays for place in places if place.scalar]
@@ -159,13 +160,13 @@ def _of_kind(places: Sequence[Place], kind: type) -> Sequence[Place]:
 
 
 def _inside(places: Sequence[Place], name: str) -> list[Place]:
-    """The places of a member of that name."""
+    """Return the places of the member with this name."""
     steps = (name,) if name == "*" else (name, "*")
     return [place.inner[step] for place in places for step in steps if step in place.inner]
 
 
 def _at(places: Sequence[Place], number: int, size: int) -> list[Place]:
-    """The places of an element of an array."""
+    """Return the places of an element of an array."""
     last: Sequence[str] = ("-1",) if number == size - 1 else ()
     steps = (str(number), "*", *last)
     return [place.inner[step] for place in places for step in steps if step in place.inner]

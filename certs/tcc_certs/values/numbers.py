@@ -1,9 +1,9 @@
-"""JSON numbers as exact decimals: one text for one value.
+"""JSON numbers as exact decimals with canonical texts.
 
-Normative text: docs/spec/session.md, section 2.  A whole number from -2^63 to 2^64 - 1 is a value,
-exactly.  Any other number may pass through programs that hold it as a double, so it is a value only
-if its nearest double prints back as the same number.
-Cost: linear in the digits, of which there are at most 326 on each side of the point.
+Normative text: docs/spec/session.md, section 2.  A whole number from -2^63 to 2^64 - 1 is always a
+value.  Any other number may pass through programs that store it as a double.  So it is a value only
+if its nearest double prints as the same number.  Cost: linear in the digits, at most 326 on each
+side of the point.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ _PRINTED = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:e([+-][0-9]+))?")
 
 
 def canonical_number(value: object, path: str = "value") -> str:
-    """The canonical decimal of a JSON number: exact, without exponent; ``-0.0`` is ``0``.
+    """Return the canonical decimal of a JSON number, without exponent; ``-0.0`` is ``0``.
 
-    A float counts as the shortest decimal that is nearest to it, an integer or a decimal as itself.
+    A float means the shortest decimal that is nearest to it.  Integers and decimals mean
+    themselves.
 
     Raises:
-        Rejected: R105 `value` is no number (a bool is none), R106 it is infinite or NaN, or it is
-            no whole number of 64 bits and its nearest double prints back as another value.
+        Rejected: R105 `value` is no number (a bool is no number); R106 it is infinite or NaN, or it
+            is no whole number of 64 bits and its nearest double prints as another number.
     """
     if type(value) is not int and type(value) is not float and type(value) is not Decimal:
         raise Rejected(Code.OPEN_VALUE, path, "a number", type(value).__name__)
@@ -48,12 +49,12 @@ def canonical_number(value: object, path: str = "value") -> str:
 
 
 def is_exact(number: int | Fraction) -> bool:
-    """Whether a number is whole and from -2^63 to 2^64 - 1."""
+    """Return whether a number is whole and from -2^63 to 2^64 - 1."""
     return number.denominator == 1 and LEAST_WHOLE <= number <= MOST_WHOLE
 
 
 def _whole(value: int | Decimal) -> int | None:
-    """The whole number of 64 bits that `value` is; None where it is another number or none."""
+    """Return the whole number of 64 bits that `value` equals, or None."""
     if isinstance(value, Decimal):
         if not value.is_finite() or not LEAST_WHOLE <= value <= MOST_WHOLE:
             return None
@@ -62,15 +63,15 @@ def _whole(value: int | Decimal) -> int | None:
 
 
 def is_decimal(text: str) -> bool:
-    """Whether `text` is an exact decimal in canonical text; long enough for every double."""
+    """Return whether `text` is a canonical exact decimal; long enough for every double."""
     return _LONG.fullmatch(text) is not None and text != "-0"
 
 
 def as_amount(value: Json, path: str, code: Code, *_: object) -> str:
-    """A canonical decimal of at least 0.
+    """Return a canonical decimal of at least 0.
 
     Raises:
-        Rejected: `code` at `path`.
+        Rejected: `code` at `path`: it is negative or not canonical.
     """
     if not isinstance(value, str) or not is_decimal(value):
         raise Rejected(code, path, "a canonical decimal", value)
@@ -79,16 +80,16 @@ def as_amount(value: Json, path: str, code: Code, *_: object) -> str:
 
 
 def compare(one: str, other: str) -> int:
-    """-1, 0 or 1: how two canonical decimals compare."""
+    """Return -1, 0 or 1: the order of two canonical decimals."""
     left, right = Decimal(one), Decimal(other)
     return (left > right) - (left < right)
 
 
 def ensure_survives(text: str, path: str, code: Code) -> None:
-    """A canonical decimal is one that :func:`canonical_number` gives.
+    """Refuse a decimal that :func:`canonical_number` would change.
 
     Raises:
-        Rejected: `code` at `path`: it is not canonical, or :func:`canonical_number` gives another.
+        Rejected: `code` at `path`: it is not canonical, or :func:`canonical_number` changes it.
     """
     ensure(is_decimal(text), code, path, "a canonical decimal", text)
     try:
@@ -98,7 +99,7 @@ def ensure_survives(text: str, path: str, code: Code) -> None:
 
 
 def _printed(value: Number, path: str) -> str:
-    """The shortest text of the nearest double."""
+    """Return the shortest text of the nearest double."""
     if isinstance(value, Decimal) and not value.is_finite():
         raise Rejected(Code.NO_VALUE, path, "a finite number", value)
     try:
@@ -111,7 +112,7 @@ def _printed(value: Number, path: str) -> str:
 
 
 def _expanded(printed: str) -> str:
-    """A printed double without exponent and without needless zeros."""
+    """Return a printed double without exponent and needless zeros."""
     found = _PRINTED.fullmatch(printed)
     if found is None:
         raise Rejected(Code.NO_VALUE, "value", "a printed double", printed)

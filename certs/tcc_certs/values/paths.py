@@ -9,7 +9,7 @@ from __future__ import annotations
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.values.canonical import utf8
 
-MOST = 4096  # characters
+MOST = 4096  # most characters
 
 
 def normal(text: str) -> str:

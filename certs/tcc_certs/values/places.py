@@ -1,15 +1,16 @@
-"""Values of fields, read from arguments and answers: what stands at a place, and which value it is.
+"""Reads the values of fields from arguments and answers.
 
-Normative text: docs/spec/core.md, section 7.  A state is a value, NONE (left out, or null where
-null counts as that) or UNKNOWN.  A value is a pair of its kind and what it is; two values are equal
-exactly if the pairs are: ``("s", text)``, ``("n", int or Fraction)``, ``("b", bool)``,
+Normative text: docs/spec/core.md, sections 2 and 3.  A state is a value, NONE (absent, or a null
+that counts as absent) or UNKNOWN.  A value is a pair of a kind and its content.  Two values are
+equal exactly if the pairs are equal: ``("s", text)``, ``("n", int or Fraction)``, ``("b", bool)``,
 ``("t", UTC milliseconds)``, ``("p", path)`` and ``("u", URL)`` in normal form, ``("z", None)``,
-``("j", canonical bytes)``, ``("*", values)`` for what is none of the listed values,
-``("l", values)``, ``("r", states)``.  A validator of a session ledger has ``("d", Digested)`` of a
-value that the ledger has by its digest.
-Arguments and answers are hostile: a list has 1,000 elements at most, what is nested or large is
-left at its bound, and nothing is read by a class's own methods but those of JSON's types.
-Cost: linear in what is read, with at most 1,000 elements a list in all.
+``("j", canonical bytes)``, ``("*", values)`` for a value that is not listed, ``("l", values)``,
+``("r", states)``.  For a value that a session ledger has only by its digest, a validator uses
+``("d", Digested)``.
+
+Arguments and answers are untrusted.  A list has at most 1,000 elements, reading stops at the bounds
+on nesting and size, and only methods of JSON's own Python types are called.  Cost: linear in the
+values that are read.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ class Digested:
     Each digest of a session has one object, so objects are equal exactly if the values are.
 
     Attributes:
+        constants: the constants whose digests the ledger has.
+        digest: hex; the whole digest, or its first half.
         value: the state of the value, if the ledger shows it.
         kind: the type byte of the value, if the ledger has it without the value; else empty.
         marks: for each pattern, and each constant after `under`, whether the value passes it.
@@ -74,11 +77,11 @@ class Digested:
     __slots__ = ("__weakref__", "constants", "digest", "kind", "marks", "value")
 
     def __init__(self, digest: str = "", constants: Container[State] = ()) -> None:
-        """A value whose digest is the digest of no constant.
+        """Make a value whose digest is not the digest of a constant.
 
         Args:
-            digest: hex; all of it, or the first half.
-            constants: those whose digests the ledger has.
+            digest: hex; the whole digest, or its first half.
+            constants: the constants whose digests the ledger has.
         """
         self.digest = digest
         self.constants = constants
@@ -87,19 +90,19 @@ class Digested:
         self.marks: dict[object, bool | None] = {}
 
 
-MOST_WORK = 1 << 23  # characters times positions of patterns, in a list or of a field
+MOST_WORK = 1 << 23  # most characters times positions of patterns, in a list or in a field
 _JSON = frozenset({str, bool, int, float, Decimal, dict, list, tuple})
 
 
 class Missing(Exception):
-    """Nothing stands at a place."""
+    """Raised if a place has no value."""
 
 
 class Wrong(Exception):
-    """A value of another type, outside its limits, not listed, or no JSON value.
+    """Raised if a value has another type, exceeds a limit, is not listed or is not JSON.
 
     Attributes:
-        code: R104 a value that is not listed, R105, R106 no JSON value.
+        code: R104 the value is not listed.  R105 its type or limits.  R106 it is not JSON.
     """
 
     def __init__(self, code: Code = Code.OPEN_VALUE) -> None:
@@ -108,11 +111,13 @@ class Wrong(Exception):
 
 
 def at(value: object, steps: Sequence[str]) -> object:
-    """What stands at a place; ``*`` makes one flat list of what stands in each, in order of names.
+    """Return the value at a place.
+
+    The step ``*`` gives one flat list of the values inside, object members in order of names.
 
     Raises:
-        Missing: nothing does.
-        Wrong: more than 1,000 elements would have to be read, or what is no JSON value.
+        Missing: the place has no value.
+        Wrong: there are more than 1,000 elements, or a value is not JSON.
     """
     if len(steps) == 1 and type(value) is dict and steps[0] in value:
         return value[steps[0]] if steps[0] != "*" else _spread([value])
@@ -137,7 +142,7 @@ def _spread(level: Sequence[object]) -> list[object]:
 
 
 def members_named(level: Sequence[object], step: str) -> list[object]:
-    """The member of that name of each, where all are objects that have it; else none."""
+    """Return this member of each object; empty if a value is no object or lacks the member."""
     if set(map(type, level)) != {dict}:
         return []
     objects: Sequence[Any] = level
@@ -148,7 +153,7 @@ def members_named(level: Sequence[object], step: str) -> list[object]:
 
 
 def _members_of(one: dict[object, object]) -> list[object]:
-    """The members of an object by their names: JSON has no other order of them."""
+    """Return the members of an object sorted by name, because JSON objects have no order."""
     names = [name for name in one if type(name) is str]
     if len(names) < len(one):
         raise Wrong
@@ -169,16 +174,16 @@ def _member(one: object, step: str) -> object:
 
 
 def _nothing_in(one: object) -> Missing | Wrong:
-    """Nothing stands in a JSON value; what stands in an object of another class nobody knows."""
+    """Return the exception for a value without members: Missing for JSON, else Wrong."""
     return Missing() if one is None or type(one) in _JSON else Wrong()
 
 
 def read(value: object, field: Field) -> State:
-    """The state of a field in an object: a value, or NONE.
+    """Return the state of a field in an object: a value, or NONE.
 
     Raises:
-        Missing: there is nothing, and it is not optional.
-        Wrong: it is of another type, or not listed.
+        Missing: the place has no value, and the field is not optional.
+        Wrong: the value has another type, or is not listed.
     """
     try:
         found = at(value, field.steps)
@@ -197,7 +202,10 @@ def read(value: object, field: Field) -> State:
 
 
 def answered(value: object, field: Field) -> State:
-    """The same of an answer: what is missing, of another type or not listed is UNKNOWN."""
+    """Return the state of an answer field.
+
+    UNKNOWN if it is missing, of another type or not listed.
+    """
     try:
         return read(value, field)
     except (Missing, Wrong):
@@ -205,28 +213,28 @@ def answered(value: object, field: Field) -> State:
 
 
 def constant(text: str) -> State:
-    """The value that the canonical text of a listed value stands for."""
+    """Return the value of the canonical text of a listed value."""
     return REST if text == "*" else plain(json_of(text))
 
 
 @cache
 def rest_of(values: tuple[str, ...]) -> State:
-    """The state of a value that is none of these listed values."""
+    """Return the state of a value that is none of these listed values."""
     return "*", frozenset([constant(text) for text in values if text and text != "*"])
 
 
 def listed_states(field: Field) -> tuple[State, ...]:
-    """The states of a listed field, in the order in which a call of plans indexes them."""
+    """Return the states of a listed field, in the order of the indices in calls of plans."""
     rest = rest_of(field.values)
     states = [rest if text == "*" else constant(text) for text in field.values if text]
     return (NONE, *states) if field.optional else tuple(states)
 
 
 def plain(value: object) -> State:
-    """A text, number, flag or null as a value.
+    """Return a text, number, flag or null as a value.
 
     Raises:
-        Rejected: R105, R106 it is no such value.
+        Rejected: R105, R106: it is no such value.
     """
     if value is None or type(value) is bool:
         return ("z", None) if value is None else ("b", value)
@@ -239,13 +247,13 @@ def plain(value: object) -> State:
 
 
 def exact_number(decimal: str) -> int | Fraction:
-    """An exact number; whole ones are integers, and equal numbers are equal values."""
+    """Return an exact number: an int if it is whole, else a Fraction."""
     return Fraction(decimal) if "." in decimal else int(decimal)
 
 
 def decimal_of(value: int | Fraction) -> str:
-    """The canonical decimal of an exact one."""
-    if isinstance(value, int):  # nearly always
+    """Return the canonical decimal of an exact number."""
+    if isinstance(value, int):  # the usual case
         return str(value)
     places = 0
     while value.denominator != 1:
@@ -280,14 +288,14 @@ def _by_text(values: tuple[str, ...]) -> frozenset[State]:
 
 
 def typed(value: object, kind: FieldType) -> State:
-    """A value of an open type.
+    """Return a value of an open type.
 
     Raises:
-        Wrong, Rejected: it is of another.
+        Wrong, Rejected: it has another type.
     """
     match kind:
         case TextType(least=least, most=most, pattern=pattern):
-            if type(value) is not str or not value.isascii():  # else no half of a pair is in it
+            if type(value) is not str or not value.isascii():  # ASCII texts have no lone surrogates
                 encoded(kind, value)
                 return plain(value)
             if not least <= len(value) <= most:
@@ -334,7 +342,10 @@ def typed(value: object, kind: FieldType) -> State:
 
 
 def _may_hold(fields: Sequence[Field], kind: type) -> bool:
-    """Whether a value that is no object may have fields: an array, or anything that is a field."""
+    """Return whether a value of this class, which is no object, may have these fields.
+
+    An array may have fields at positions.  Any value may be a field as a whole.
+    """
     if kind is list or kind is tuple:
         return any(one.steps and _POSITION.fullmatch(one.steps[0]) for one in fields) or not any(
             one.steps for one in fields
@@ -346,7 +357,7 @@ _POSITION = re.compile(r"\*|-1|0|[1-9][0-9]*", re.ASCII)
 
 
 def _one_of(value: object, types: Sequence[FieldType]) -> State:
-    """The value of the first type that has it."""
+    """Return the value of the first type that has it."""
     code = Code.OPEN_VALUE
     others = _NO_TEXTS if isinstance(value, str) else _TEXTS
     for kind in types:
@@ -367,7 +378,7 @@ _NO_TEXTS = frozenset({NumberType, FlagType})
 
 @cache
 def ends_of(low: str, high: str) -> tuple[int | Fraction, int | Fraction]:
-    """The bounds of a number."""
+    """Return the bounds of a number as exact numbers."""
     return exact_number(low), exact_number(high)
 
 
@@ -386,7 +397,7 @@ def _list(value: object, kind: ListType) -> State:
 
 @cache
 def texts_in(kind: FieldType | None) -> tuple[TextType, ...]:
-    """The types of the texts in a value."""
+    """Return the types of all texts inside a value of this type."""
     match kind:
         case TextType():
             return (kind,)
@@ -401,12 +412,12 @@ def texts_in(kind: FieldType | None) -> tuple[TextType, ...]:
 
 @cache
 def _is_matched(kind: FieldType | None) -> bool:
-    """Whether a text in it has to match a pattern."""
+    """Return whether any text inside a value of this type has a pattern."""
     return any(text.pattern is not None for text in texts_in(kind))
 
 
 def _work(value: object, kind: FieldType) -> int:
-    """Characters times positions of the patterns that texts in a value are held to."""
+    """Return the characters times positions for matching all texts in a value."""
     match kind:
         case TextType(pattern=str() as pattern) if type(value) is str:
             return len(value) * pattern_of(pattern).size
@@ -425,7 +436,10 @@ def _work(value: object, kind: FieldType) -> int:
 
 
 def _at_once(value: Sequence[object], of: FieldType) -> tuple[State, ...]:
-    """The elements of a list of plain texts or of records; empty where one has to be looked at."""
+    """Return the elements of a list of plain texts or records, if no element needs its own check.
+
+    Else empty.
+    """
     if isinstance(of, TextType):
         return _short_texts(value, of)
     if not isinstance(of, RecordType) or set(map(type, value)) != {dict}:
@@ -448,14 +462,14 @@ def _short_texts(value: Sequence[Any], of: FieldType) -> tuple[State, ...]:
 
 
 def _are_short(value: Sequence[object], of: FieldType | None) -> bool:
-    """Whether all are texts of a type without a pattern, that takes them as they are."""
+    """Return whether all values are short ASCII texts that a type without pattern accepts."""
     if not isinstance(of, TextType) or of.pattern is not None or of.among:
         return False
     if set(map(type, value)) != {str}:
         return False
     texts: Sequence[Any] = value
     sizes = set(map(len, texts))
-    most = min(of.most, _SHORT_TEXT)  # as they are copied, all at once
+    most = min(of.most, _SHORT_TEXT)  # the texts are joined into one copy
     return of.least <= min(sizes) and max(sizes) <= most and "".join(texts).isascii()
 
 
@@ -473,10 +487,10 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 
 def moment(value: object, zone: int | None) -> int:
-    """UTC milliseconds of a time; what is finer than that is cut.
+    """Return the UTC milliseconds of a time; finer digits are cut off.
 
     Raises:
-        Wrong: it is none, or has no zone and `zone` is None.
+        Wrong: it is no time, or it has no zone and `zone` is None.
     """
     found = _TIME.fullmatch(value) if type(value) is str else None
     if found is None:
@@ -493,11 +507,12 @@ _FIRST, _BEHIND = ((day - _EPOCH) * DAY for day in (1, date.max.toordinal() + 1)
 
 
 def is_moment(ms: int, kind: TimeType | DateType) -> bool:
-    """Whether some text of the type stands for these UTC milliseconds."""
+    """Return whether some text of the type means these UTC milliseconds."""
     if isinstance(kind, DateType):
         midnight = ms + kind.zone * 60_000
         return _FIRST <= midnight < _BEHIND and midnight % DAY == 0
-    return _FIRST - DAY < ms < _BEHIND + DAY  # a text says its own zone, of less than a day
+    # a text may name its own zone, less than a day from UTC
+    return _FIRST - DAY < ms < _BEHIND + DAY
 
 
 def _midnight(value: object) -> int:

@@ -1,13 +1,14 @@
-"""Whether a text matches a pattern: all of it, in one pass, whatever the pattern is.
+"""Matches whole texts against patterns, in one pass for any pattern.
 
-Normative text: docs/spec/core.md, section 2.  A pattern is a set of *positions*, one for each
-character or class of it once its repeats are written out, and which may follow which (Glushkov
-1961).  A text is read once; after each character one knows at which positions a match may be.
-Sets of positions are integers, one bit each.  The sets that were met are kept, with where each
-character leads from them, up to a bound: then all are forgotten and made again.
-A text that does not begin as each match does is refused by that alone.
-Cost: some tens of nanoseconds a character that was met before at a set; some microseconds for a set
-that was not, whatever the text is; at most 1,000 positions a pattern.
+Normative text: docs/spec/core.md, section 4.  A pattern is a set of *positions*, one for each of
+its characters or classes after repeats are expanded, and a relation of positions that may follow
+each other (Glushkov 1961).  The matcher reads a text once, and knows after each character at which
+positions a match may be.  Sets of positions are integers with one bit for each position.  Sets and
+their transitions are cached up to a bound; then the cache is cleared.  A text that does not begin
+with the fixed head of all matches is refused directly.
+
+Cost: some tens of nanoseconds for a cached transition, and some microseconds for a new one, for any
+text.  A pattern has at most 1,000 positions.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ from operator import or_
 
 from tcc_certs.values import text_syntax
 
-_MAX_KEPT = 1 << 12  # sets, and characters that were met at them, before all are forgotten
-MAX_STEPS = 1 << 20  # characters times positions of a pattern
-_LONGEST_HEAD = 64  # characters
-_LAST = 0x110000  # behind all code points
-_START = 1  # bit 0 stands for the place before the first character
+_MAX_KEPT = 1 << 12  # most cached sets and transitions; then the cache is cleared
+MAX_STEPS = 1 << 20  # most characters times positions of a pattern
+_LONGEST_HEAD = 64  # most characters of the fixed head
+_LAST = 0x110000  # greater than all code points
+_START = 1  # bit 0 is the place before the first character
 
 
 def parse(source: str, path: str = "pattern") -> TextPattern:
-    """The pattern that `source` writes down.
+    """Return the pattern of `source`.
 
     Raises:
-        Rejected: C801 it is none of the dialect, or has more than 1,000 positions.
+        Rejected: C801: `source` is not in the dialect, or has more than 1,000 positions.
     """
     return TextPattern(_Positions(text_syntax.read_tree(source, path)))
 
 
 @lru_cache(maxsize=64)
 def pattern_of(source: str) -> TextPattern:
-    """The pattern that `source` writes down; the last ones are kept.
+    """Return the pattern of `source`; recent patterns are cached.
 
     Raises:
         Rejected: as :func:`parse`.
@@ -47,7 +48,7 @@ def pattern_of(source: str) -> TextPattern:
 
 @lru_cache(maxsize=64)
 def like_of(source: str) -> Callable[[str], bool | None]:
-    """Whether a text matches as a whole; of one that is too long nobody is sure."""
+    """Return a function that tells whether a whole text matches; None if the text is too long."""
     pattern = pattern_of(source)
     longest = MAX_STEPS // pattern.size
     return lambda text: pattern.matches(text) if len(text) <= longest else None
@@ -55,7 +56,7 @@ def like_of(source: str) -> Callable[[str], bool | None]:
 
 @lru_cache(maxsize=64)
 def likes_of(source: str) -> Callable[[Sequence[str]], Sequence[bool | None]]:
-    """The same of several texts."""
+    """Return a function that does the same for several texts."""
     pattern, like = pattern_of(source), like_of(source)
     longest = MAX_STEPS // pattern.size
 
@@ -68,28 +69,32 @@ def likes_of(source: str) -> Callable[[Sequence[str]], Sequence[bool | None]]:
 
 
 class TextPattern:
-    """A pattern, ready to be asked."""
+    """A compiled pattern.
+
+    Attributes:
+        size: the number of positions, including the place before the text.
+    """
 
     def __init__(self, positions: _Positions) -> None:
         bounds = {0}
         for ranges in set(positions.chars):
             bounds.update(end for low, high in ranges for end in (low, high + 1))
-        # Code points between two of these are at the same positions.
+        # The code points between two neighbouring bounds are at the same positions.
         self.bounds = sorted(bounds)
         self.at = self._positions_of(positions)
-        # How many positions there are, that before the text among them.
+        # The number of positions, including the place before the text.
         self.size = max([1, *[places.bit_length() for places in self.at]])
         self._accepting = positions.accepting
         self._follow = positions.follow
         self._chunks: dict[int, int] = {}
         self._sets: dict[int, _Set] = {}
         self._kept = 0
-        # What each text begins with that matches, and the positions after it.
+        # The fixed head of all matching texts, and the positions after it.
         self._head, self._first = self._head_of()
         self._free = self._free_of()
 
     def matches(self, text: str) -> bool:
-        """Whether all of `text` matches."""
+        """Return whether the whole `text` matches."""
         head = self._head
         if not text.startswith(head):
             return False
@@ -103,7 +108,7 @@ class TextPattern:
         return state.accepts
 
     def match_each(self, texts: Sequence[str]) -> list[bool]:
-        """Whether each matches; what its head tells is asked of all at once."""
+        """Return whether each text matches; fast if the head decides most of them."""
         head, free = self._head, self._free
         if free is None:
             return list(map(self.matches, texts))
@@ -114,14 +119,14 @@ class TextPattern:
         ]
 
     def begins(self, text: str) -> bool:
-        """Whether a text that matches may begin with `text`."""
+        """Return whether some matching text begins with `text`."""
         state = self.set_of(_START)
         for char in text:
             state = state[char]
         return state.bits != 0
 
     def set_of(self, positions: int) -> _Set:
-        """The one object for a set of positions."""
+        """Return the cached object for a set of positions."""
         found = self._sets.get(positions)
         if found is None:
             self.keep()
@@ -130,7 +135,7 @@ class TextPattern:
         return found
 
     def _head_of(self) -> tuple[str, int]:
-        """The characters that only one character can stand for, from the start on."""
+        """Return the longest fixed head of all matching texts, and the positions after it."""
         head, bits = "", _START
         while len(head) < _LONGEST_HEAD and not bits & self._accepting:
             after = self.after(bits)
@@ -142,7 +147,11 @@ class TextPattern:
         return head, bits
 
     def _free_of(self) -> str | None:
-        """The one character, or none, without which any text may follow the head, as of ``.*``."""
+        """Return the text of the only character that may not follow the head, as for ``.*``.
+
+        '' means that any text may follow the head.  None means that the rest of the text needs a
+        match.
+        """
         lows = [low for low in self.bounds if low < _LAST]
         ends = [*lows[1:], _LAST]
         after = [self.after(self._first) & places for places in self.at[: len(lows)]]
@@ -156,7 +165,7 @@ class TextPattern:
         return "".join([chr(low) for low, _ in held])
 
     def after(self, positions: int) -> int:
-        """All positions that may follow one of these."""
+        """Return all positions that may follow any of these."""
         found, first = 0, 0
         for byte in positions.to_bytes(positions.bit_length() // 8 + 1, "little"):
             if byte:
@@ -169,7 +178,7 @@ class TextPattern:
         return found
 
     def keep(self) -> None:
-        """Count what is kept; at the bound everything is forgotten."""
+        """Count a new entry of the cache; at the bound, clear the cache."""
         self._kept += 1
         if self._kept >= _MAX_KEPT:
             self._sets, self._kept = {}, 0
@@ -178,7 +187,7 @@ class TextPattern:
         return reduce(or_, [self._follow[first + i] for i in range(8) if byte >> i & 1])
 
     def _positions_of(self, positions: _Positions) -> list[int]:
-        """For each range of code points the positions that its characters may stand at."""
+        """Return, for each range of code points, the positions that accept its characters."""
         places: dict[text_syntax.Ranges, int] = {}
         for place, ranges in enumerate(positions.chars):
             places[ranges] = places.get(ranges, 0) | 1 << place
@@ -192,7 +201,7 @@ class TextPattern:
 
 
 class _Set(dict[str, "_Set"]):
-    """A set of positions; as a mapping, where each character leads that was met here."""
+    """A set of positions; as a mapping, the cached transitions by character."""
 
     __slots__ = ("_next", "_pattern", "accepts", "bits")
 
@@ -212,11 +221,12 @@ class _Set(dict[str, "_Set"]):
 
 
 class _Positions:
-    """The positions of a tree: their characters, and which may follow which.
+    """The positions of a tree: their characters, and which positions follow each other.
 
     Attributes:
-        chars: of each position; position 0 is the place before the text, of no character.
-        follow: of each position the set of those that may come next.
+        chars: by position, its characters; position 0 is the place before the text, without
+            characters.
+        follow: by position, the set of the positions that may come next.
         accepting: the positions at which a text may end.
     """
 
@@ -228,7 +238,10 @@ class _Positions:
         self.accepting = last | (_START if nullable else 0)
 
     def _add(self, node: text_syntax.Node) -> tuple[bool, int, int]:
-        """Add a tree; whether it may be empty, where it may begin, and where end."""
+        """Add a tree.
+
+        Return whether it may be empty, its first positions and its last positions.
+        """
         match node:
             case text_syntax.Chars(ranges):
                 self.chars.append(ranges)
@@ -258,9 +271,9 @@ class _Positions:
         return self._joined(found, self._optional(node.body, node.high - node.low))
 
     def _optional(self, body: text_syntax.Node, times: int) -> tuple[bool, int, int]:
-        """At most so many times: one after the other, and each may be the last."""
+        """Add at most `times` copies in a row, each of which may be the last."""
         firsts = lasts = before = 0
-        whole = True  # whether all so far may be empty
+        whole = True  # whether all copies so far may be empty
         for _ in range(times):
             nullable, first, last = self._add(body)
             self._link(before, first)

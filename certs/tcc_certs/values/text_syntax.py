@@ -1,11 +1,11 @@
-"""The patterns of open texts as trees: a small dialect that means what it means in RE2.
+"""Parses the patterns of texts into trees.  The dialect is a subset of RE2.
 
-Normative text: docs/spec/core.md, section 2.  A pattern matches whole values.  It may have
+Normative text: docs/spec/core.md, section 4.  A pattern matches whole values.  It may have
 characters, ``.`` (any character), classes, groups, ``|`` and ``* + ? {m} {m,} {m,n}``, and ``(?i)``
 at the start, which ignores case.  The reader refuses lazy quantifiers, back references and
-look-around, and everything that other dialects read in different ways.  Repeats are not written
-out, so reading takes time in proportion to the source.
-Cost: linear in the pattern, which has at most 4,096 characters.
+look-around, and all syntax that other dialects read differently.  Repeats are not expanded, so
+reading takes time in proportion to the source.  Cost: linear in the pattern, which has at most
+4,096 characters.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import NoReturn, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure, is_plain
 
-Ranges: TypeAlias = "tuple[tuple[int, int], ...]"  # of code points, both ends in it
+Ranges: TypeAlias = "tuple[tuple[int, int], ...]"  # of code points, both ends included
 
-MAX_PATTERN = 4096  # characters
-MAX_POSITIONS = 1000  # characters and classes, repeats written out
+MAX_PATTERN = 4096  # most characters of a pattern
+MAX_POSITIONS = 1000  # most characters and classes after repeats are expanded
 _MAX_DEPTH = 100
 _LAST = 0x10FFFF
 _DIGIT = ((0x30, 0x39),)
@@ -33,28 +33,28 @@ _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """One character of these."""
+    """A single character in these ranges."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """One after the other; nothing at all is a join of none."""
+    """The concatenation of the items; without items the empty text."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """One of them."""
+    """An alternative: any of the items."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """`body` at least `low` and at most `high` times; None is without end."""
+    """`body` repeated at least `low` and at most `high` times; None is unbounded."""
 
     body: Node
     low: int
@@ -66,7 +66,7 @@ NOTHING = Join(())
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """Every other character."""
+    """Return all other characters."""
     found, at = [], 0
     for low, high in merged(ranges):
         if at < low:
@@ -76,7 +76,7 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 def merged(ranges: Ranges) -> Ranges:
-    """The same characters, as ranges that increase and do not touch."""
+    """Return the same characters as ranges that increase and do not touch."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if found and low <= found[-1][1] + 1:
@@ -92,8 +92,8 @@ _CLASSES = {
 }  # fmt: skip
 _ANY: Ranges = ((0, _LAST),)
 
-# Case is ignored among letters below this code point and these four signs: versions of Python have
-# the same tables there.  The dotless i and the I with a dot have no other case, as in RE2.
+# Case is ignored among letters below this code point and these four signs, for which all versions
+# of Python have the same tables.  The dotless i and the I with a dot have no other case, as in RE2.
 _CASED = 0x590
 _SIGNS = (0x2126, 0x212A, 0x212B, 0x1E9E)
 _NO_CASE = (0x130, 0x131)
@@ -101,7 +101,7 @@ _NO_CASE = (0x130, 0x131)
 
 @cache
 def _variants() -> Mapping[int, Ranges]:
-    """By code point with another case: all characters that differ from it only in case."""
+    """Return, by code point with another case, all characters that differ only in case."""
     cased = [code for code in (*range(_CASED), *_SIGNS) if code not in _NO_CASE]
     groups: dict[str, set[int]] = {}
     for code in cased:
@@ -117,7 +117,7 @@ def _variants() -> Mapping[int, Ranges]:
 
 
 def _folded(ranges: Ranges) -> Ranges:
-    """The characters of these ranges, and those that differ from one of them only in case."""
+    """Return these characters, and all characters that differ from them only in case."""
     found = list(ranges)
     for code, variants in _variants().items():
         if any(low <= code <= high for low, high in ranges):
@@ -126,7 +126,7 @@ def _folded(ranges: Ranges) -> Ranges:
 
 
 class PatternReader:
-    """Reads one pattern, from left to right."""
+    """Reads a pattern from left to right."""
 
     def __init__(self, source: str, path: str) -> None:
         self._source, self._path = source, path
@@ -134,14 +134,14 @@ class PatternReader:
         self._ignores_case = False
 
     def parse(self) -> Node:
-        """The tree of the pattern.
+        """Return the tree of the pattern.
 
         Raises:
             Rejected: C801 at the path, with the place in the pattern.
         """
         if len(self._source) > MAX_PATTERN:
             self._refuse(f"a pattern of at most {MAX_PATTERN} characters", len(self._source))
-        # A line feed or a tab that a string's escape made is a character like any other.
+        # A line feed or tab from an escape in a string is allowed like any character.
         if not is_plain(self._source.translate(_WHITE)):
             self._refuse("no control or hidden characters (write \\n, \\t)", "one")
         self._ignores_case = self._take("(?i)")
@@ -164,7 +164,7 @@ class PatternReader:
         items = [self._join()]
         while self._take("|"):
             items.append(self._join())
-        # Nothing is one thing: what has no positions must not be written out a thousand times.
+        # Equal alternatives count once.  An empty item has no positions, and is not repeated.
         items = list(dict.fromkeys(items))
         if len(items) == 1:
             return items[0]
@@ -228,7 +228,7 @@ class PatternReader:
         return Chars(self._one(char))
 
     def _one(self, char: str) -> Ranges:
-        """A character, and with ``(?i)`` its other cases."""
+        """Return the ranges of a character; with ``(?i)`` also of its other cases."""
         ranges: Ranges = ((ord(char), ord(char)),)
         return _variants().get(ord(char), ranges) if self._ignores_case else ranges
 
@@ -295,16 +295,16 @@ class PatternReader:
         raise Rejected(Code.CORE_SCHEMA, place, expected, shown or "the end")
 
 
-# How large a pattern may be.
+# Bounds on the size of patterns.
 
-MAX_STEPS = 1 << 20  # positions times characters of one text: some 0.1 s at most
+MAX_STEPS = 1 << 20  # most positions times characters of one text; at most about 0.1 s
 
 
 def read_tree(source: str, path: str) -> Node:
-    """What `source` writes down.
+    """Return the tree of `source`.
 
     Raises:
-        Rejected: C801 at `path`: it is none of the dialect, or has more than 1,000 positions.
+        Rejected: C801 at `path`: `source` is not in the dialect, or has more than 1,000 positions.
     """
     tree = PatternReader(source, path).parse()
     size = size_of(tree)
@@ -314,11 +314,11 @@ def read_tree(source: str, path: str) -> Node:
 
 
 def ensure_quick(source: str, most: int, path: str) -> None:
-    """A pattern of texts of at most `most` characters, and no more work than one is worth.
+    """Refuse a pattern that takes too much work for texts of at most `most` characters.
 
     Raises:
-        Rejected: C801 at `path`: as :func:`read_tree`; or its positions times the characters that
-            may have to be looked at (`most`, or the longest text that matches) are too many.
+        Rejected: C801 at `path`: as :func:`read_tree`.  Or its positions times the characters to
+            read (`most`, or the length of the longest match) exceed `MAX_STEPS`.
     """
     tree = read_tree(source, path)
     steps = size_of(tree) * min(most, _longest(tree))
@@ -326,7 +326,7 @@ def ensure_quick(source: str, most: int, path: str) -> None:
 
 
 def size_of(node: Node) -> int:
-    """How many positions a tree has once its repeats are written out."""
+    """Return the number of positions of a tree after its repeats are expanded."""
     match node:
         case Chars():
             return 1
@@ -337,7 +337,7 @@ def size_of(node: Node) -> int:
 
 
 def _longest(node: Node) -> int:
-    """The length of the longest text that matches; a large number where there is none."""
+    """Return the length of the longest matching text; a large number if there is no longest."""
     match node:
         case Chars():
             return 1

@@ -1,6 +1,6 @@
-"""Values of open parameters: which a type allows, and what stands for them in digests.
+"""The values that a type of an open field allows, and their canonical bytes.
 
-Normative text: docs/spec/core.md, section 2; canonical bytes: docs/spec/session.md, section 2.
+Normative text: docs/spec/core.md, section 3; canonical bytes: docs/spec/session.md, section 2.
 Cost: linear in the value.
 """
 
@@ -37,14 +37,17 @@ from tcc_certs.values.text_pattern import pattern_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueFault:
-    """Why a value is none of its type: R105 another type or outside its limits, R106 no value."""
+    """The reason why a value does not fit its type: R105 its type or limits.
+
+    R106 it is not JSON.
+    """
 
     code: Code
     expected: str
 
 
 def check(kind: OpenType, value: object) -> ValueFault | None:
-    """None where `value` is a JSON value of the type, else why it is not."""
+    """Return None if `value` is a JSON value of the type, else the reason."""
     try:
         encoded(kind, value)
     except Rejected as refusal:
@@ -53,10 +56,10 @@ def check(kind: OpenType, value: object) -> ValueFault | None:
 
 
 def encoded(kind: OpenType, value: object) -> tuple[bytes, bytes]:
-    """Type byte and canonical bytes of a value of the type.
+    """Return the type byte and canonical bytes of a value of the type.
 
     Raises:
-        Rejected: R105 it is of another type or outside its limits, R106 it is no value.
+        Rejected: R105 it has another type or exceeds a limit; R106 it is no JSON value.
     """
     match kind:
         case TextType():
@@ -73,10 +76,10 @@ def encoded(kind: OpenType, value: object) -> tuple[bytes, bytes]:
 
 
 def check_text(kind: OpenType, text: str) -> None:
-    """The text is that of canonical bytes which :func:`encoded` may give.
+    """Check that a text is one that :func:`encoded` may give as canonical bytes.
 
     Raises:
-        Rejected: R105, R106 it is not.
+        Rejected: R105, R106: it is not.
     """
     match kind:
         case TextType():
@@ -94,11 +97,11 @@ def check_text(kind: OpenType, text: str) -> None:
 
 
 def located(kind: PathType | UrlType, value: object) -> str:
-    """The normal form of a path or URL.
+    """Return the normal form of a path or URL.
 
     Raises:
-        Rejected: R105 it is none, or not under the directory or scope of its type; R106 it is no
-            value.
+        Rejected: R105 it is no path or URL, or not under the directory or scope of its type; R106
+            it has a lone surrogate.
     """
     if not isinstance(value, str):
         raise Rejected(Code.OPEN_VALUE, "value", "a text", type(value).__name__)

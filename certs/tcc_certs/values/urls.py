@@ -12,9 +12,9 @@ import re
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.values.canonical import utf8
 
-MOST = 65536  # characters, before and after the normal form is made
+MOST = 65536  # most characters, before and after normalisation
 
-# White space, control characters and backslashes: readers drop them or take them for a slash.
+# White space, control characters and backslashes: some readers drop them or read them as slashes.
 _REFUSED = re.compile("[\\\\\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _PARTS = re.compile(r"(https?)://([^/?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.IGNORECASE | re.ASCII)
 _AUTHORITY = re.compile(r"(\[[0-9a-f:]*\]|[a-z0-9_.-]+)(?::([0-9]*))?", re.ASCII)
@@ -39,7 +39,7 @@ def normal(text: str) -> str:
 
 
 def scope(text: str) -> str:
-    """Return the normal form of what URLs are under: its host may start with ``*.``.
+    """Return the normal form of a scope of URLs; its host may start with ``*.``.
 
     Raises:
         Rejected: R105, R106 as :func:`normal`; R105: it has a query.
@@ -58,11 +58,11 @@ def is_under(url: str, scope: str) -> bool:
 
     Args:
         url: in normal form.
-        scope: of :func:`scope`, or another URL in normal form, whose query does not count.
+        scope: a result of :func:`scope`, or another URL in normal form, whose query is ignored.
     """
     scope = scope.partition("?")[0]
     scheme, _, rest = scope.partition("://")
-    if rest.startswith("*."):  # at least one label: those of a host are not empty
+    if rest.startswith("*."):  # at least one label, because labels are not empty
         authority, slash, path = rest[1:].partition("/")
         mine, _, inner = url.partition("://")
         own, _, tail = inner.partition("/")
@@ -81,7 +81,7 @@ def host(url: str) -> str:
 
 
 def _split(text: str) -> tuple[str, str, str, str]:
-    """Scheme, authority, normal path and normal query of a URL."""
+    """Return the scheme, authority, normal path and normal query of a URL."""
     utf8(text, "value")
     ensure(len(text) <= MOST, Code.OPEN_VALUE, "value", f"at most {MOST} characters", len(text))
     found = _PARTS.fullmatch(text)
@@ -93,7 +93,7 @@ def _split(text: str) -> tuple[str, str, str, str]:
 
 
 def _authority(authority: str, scheme: str, text: str) -> str:
-    """The host, and the port if it is not the scheme's own."""
+    """Return the host, and the port if it is not the default port of the scheme."""
     found = _AUTHORITY.fullmatch(authority)
     if found is None:
         expected = "a host in ASCII, without user information, `%` and `*`"
@@ -109,7 +109,7 @@ def _authority(authority: str, scheme: str, text: str) -> str:
 
 def _ensure_host(name: str, text: str) -> None:
     labels = name.split(".")
-    # Decoders of internationalised names make plain ASCII of a label such as xn--example-.
+    # Decoders of internationalised names turn a label such as xn--example- into plain ASCII.
     is_plain = all(
         _LABEL.fullmatch(label) and not (label.startswith("xn--") and label.endswith("-"))
         for label in labels
@@ -121,12 +121,12 @@ def _ensure_host(name: str, text: str) -> None:
 
 
 def _ends_in_number(name: str) -> bool:
-    """Return whether readers take a host for an IPv4 address."""
+    """Return whether readers may read a host as an IPv4 address."""
     return _NUMBER.fullmatch(name.rpartition(".")[2]) is not None
 
 
 def _ipv6(name: str, text: str) -> str:
-    """The shortest form of an IPv6 address: its first longest run of zeros is ``::``."""
+    """Return the shortest form of an IPv6 address; ``::`` is its first longest run of zeros."""
     head, double, tail = name.partition("::")
     groups = [part.split(":") if part else [] for part in (head, tail)]
     left = 8 - len(groups[0]) - len(groups[1])
@@ -150,7 +150,7 @@ def _ipv6(name: str, text: str) -> str:
 
 
 def _path(path: str, text: str) -> str:
-    """A path with its dot segments resolved, after the escapes of unreserved characters."""
+    """Return a path with resolved dot segments, after decoding escapes of unreserved characters."""
     names: list[str] = []
     last = ""
     for last in _escaped(path or "/", text)[1:].split("/"):
@@ -167,7 +167,7 @@ def _path(path: str, text: str) -> str:
 
 
 def _escaped(part: str, text: str) -> str:
-    """A path or query: unreserved characters as themselves, all others that need it escaped."""
+    """Return a path or query with decoded unreserved characters, and others escaped."""
 
     def escape(found: re.Match[str]) -> str:
         digits = found[1]

@@ -1,8 +1,8 @@
-"""Time zones with a name: the offsets that a core records, and the calendar of such a zone.
+"""Named time zones: the offsets that a core records, and calendar computations with them.
 
-Every machine reads hours and days from these records, whatever its own time zone database says.
-A moment outside of the recorded time has no hour and no day.
-Normative text: docs/spec/core.md, sections 1 and 9.  Cost: a binary search for each moment.
+Every machine computes hours and days from these records, and not from its time zone database.  A
+moment outside of the recorded time has no hour and no day.  Normative text: docs/spec/core.md,
+sections 1 and 9.  Cost: a binary search for each moment.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 DAY = 86_400_000
-MAX_OFFSETS = 1024  # of a zone
-MAX_ZONES = 1024  # of a core
+MAX_OFFSETS = 1024  # most offsets of a zone
+MAX_ZONES = 1024  # most zones of a core
 
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A zone.
+    """A time zone.
 
     Attributes:
-        starts: the moments at which its offset changes, in rising UTC milliseconds.  The first one
+        starts: the moments at which its offset changes, in increasing UTC milliseconds.  The first
             is the start of the recorded time.
-        offsets: by the index of their start, milliseconds ahead of UTC.
-        until: the end of the recorded time, which the zone has no offset at.
+        offsets: the offset from each start on, in milliseconds ahead of UTC.
+        until: the end of the recorded time; it is not included.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Zone:
     until: int = field(hash=False, repr=False)
 
     def local(self, ms: int) -> int | None:
-        """The local time at a moment, in milliseconds since 1970-01-01T00:00 on the same clocks.
+        """Return the local time at a moment, in milliseconds since 1970-01-01T00:00 local time.
 
         None: the moment is outside of the recorded time.
         """
@@ -43,12 +43,12 @@ class Zone:
         return ms + self.offsets[bisect_right(self.starts, ms) - 1]
 
     def day_start(self, day: int) -> int | None:
-        """The first moment at which the clocks show a day, counted from 1970-01-01.
+        """Return the first moment at which the clocks show a day, counted from 1970-01-01.
 
         None: the clocks skip the day, or the day starts outside of the recorded time.
         """
         midnight = day * DAY
-        # No offset is a day or more, so only offsets that apply within a day of midnight matter.
+        # Offsets are less than a day, so only offsets that apply within a day of midnight matter.
         first = max(0, bisect_right(self.starts, midnight - DAY) - 1)
         last = bisect_right(self.starts, midnight + 2 * DAY)
         for at in range(first, last):
@@ -65,9 +65,9 @@ class Zones:
     """The zones that a core records.
 
     Attributes:
-        version: of the time zone database that they were read from, such as ``2026a``.
+        version: the version of their time zone database, such as ``2026a``.
         until: the end of the recorded time, in UTC milliseconds.
-        of: the zones by their names.
+        of: the zones by name.
     """
 
     version: str
@@ -75,6 +75,6 @@ class Zones:
     of: Mapping[str, Zone]
 
     def text(self, name: str) -> str:
-        """A zone for people, with its source and the end of the recorded time."""
+        """Return a description of a zone with its source and the end of the recorded time."""
         end = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=self.until)
         return f"{name} (tzdata {self.version}, until {end:%Y-%m-%d})"
