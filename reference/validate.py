@@ -1,14 +1,14 @@
-"""A validator to be read: python validate.py LEDGER ARTIFACT.
+"""A validator for reading: python validate.py LEDGER ARTIFACT.
 
 Exit code 0: VALID. 1: INVALID, a rule of docs/spec is broken. 2: OUT OF SCOPE, nothing is shown.
-Written from docs/spec alone. In scope: the modes exact and surrogate; the races rest and coupled;
-exact, inflated and rounded counts; finalized keys; recipe r2; costs that are points; a ledger with
-its seed. Out of scope: cuts, potentials, beacons, atoms, relaxed and nondeterministic artifacts,
-and limits with windows or computed terms.
-It checks the certificates of the artifact, too, but does not read the plans of its core.
-It believes no printed real number. It computes each one with 200 digits and a bound of the error,
+Written only from docs/spec. In scope: ledgers with their seed, the modes exact and surrogate, the
+races rest and coupled, exact, inflated and rounded counts, finalized keys, recipe r2, fixed costs.
+Out of scope: cuts, potentials, beacons, atoms, relaxed and nondeterministic artifacts, and limits
+with windows or computed terms.
+The program also checks the certificates of the artifact, but does not read the plans of its core.
+It trusts no printed real number. It computes each one with 200 digits and a bound of the error,
 and requires that both ends of this interval round to the printed digits. Decimal rounds
-+, *, /, ln and exp correctly, so each step is off by at most TINY times its result.
++, *, /, ln and exp correctly, so the error of a step is at most TINY times its result.
 """
 
 # fmt: off
@@ -38,18 +38,18 @@ TAKEN = re.compile("this|it|session|now|any|null|true|false|match|not|no|every|u
 OPTIONAL = {"race_count", "race_mantissa", "race_exponent"}
 TYPES = {"q": ("I64", 8), "Q": ("U64", 8), "I": ("U32", 4), "B": ("U8", 1)}
 OWN = {"run_id", "started_ms", "seed_commitment", "claim_type", "tau", "eta", "top", "count_bits",
-       "run_limits", "privacy_scope", "mode", "race", "inflate", "truncate"}  # what the run decides
+       "run_limits", "privacy_scope", "mode", "race", "inflate", "truncate"}  # set by the run
 ALIEN = {"beacon", "client_nonce", "delta", "accounting", "atoms", "controller", "adapters",
          "account"}
 KINDS = {"open", "downgrade", "node", "expand", "rest", "draw", "leaf", "recovered", "close"}
 class Wrong(Exception): ...  # a rule does not hold
-class OutOfScope(Exception): ...  # this program does not have the rule
+class OutOfScope(Exception): ...  # this program lacks the rule
 def need(holds: object, what: str, error: type[Exception] = Wrong) -> None:
     if not holds:
         raise error(what)
 def blake(*parts: bytes) -> bytes:  # BLAKE3
     return blake3(b"".join(parts)).digest()
-def written(value: Any) -> bytes:  # Canonical JSON (artifact.md, section 6)
+def written(value: Any) -> bytes:  # canonical JSON (artifact.md, section 6)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 def read(raw: bytes, what: str) -> Any:  # the value of canonical bytes
     try:
@@ -58,11 +58,11 @@ def read(raw: bytes, what: str) -> Any:  # the value of canonical bytes
     except (ValueError, RecursionError) as error:
         raise Wrong(f"{what} is not JSON") from error
     return value
-def exact(text: str) -> Fraction:  # An exact decimal in its one form
+def exact(text: str) -> Fraction:  # an exact decimal, in canonical form
     form = r"0|-?(0|[1-9][0-9]*)\.[0-9]*[1-9]|-?[1-9][0-9]*"
     need(type(text) is str and re.fullmatch(form, text), f"decimal {text}")
     return Fraction(text)
-def nano(value: int) -> str:  # The same of nano-units
+def nano(value: int) -> str:  # the same for nano-units
     text = f"{abs(value) // 10**9}.{abs(value) % 10**9:09}".rstrip("0").rstrip(".")
     return "-" * (value < 0) + text
 def shown(value: int) -> str:  # Q64.64
@@ -97,10 +97,10 @@ def limit_text(limit: dict[str, Any]) -> bytes:  # core.md, section 6
     scope = {"session": " in session", "across": " across sessions"}.get(limit.get("scope", ""), "")
     return f"limit {of}{keys} <= {text_of(limit['most'])}{scope}".encode()
 def decided(rule: Any, middle: Fraction, off: Fraction) -> int:
-    # What a rule makes of a real number: both ends of its enclosure have to say the same.
+    # A rule applied to a real number; both ends of its enclosure must give the same result.
     need(rule(middle - off) == rule(middle + off), "200 digits do not decide", OutOfScope)
     return int(rule(middle))
-def log(number: Fraction) -> tuple[Fraction, Fraction]:  # ln, and what it is off by
+def log(number: Fraction) -> tuple[Fraction, Fraction]:  # ln, and its largest error
     found = Fraction(CTX.ln(CTX.divide(number.numerator, number.denominator)))
     return found, (2 + abs(found)) * TINY * (number != 1)
 def weigh(beta: Fraction, tilt: int, costs: list[int], heavy: list[int]) -> tuple[int, list[int]]:
@@ -110,7 +110,7 @@ def weigh(beta: Fraction, tilt: int, costs: list[int], heavy: list[int]) -> tupl
     less = [decided(lambda x: x < 0, up * two + least, up * off) for up in range(64 - tilt)]
     bits = tilt + sum(less) if tilt else 0
     for score, w in zip(scores, heavy, strict=True):
-        held = max(Fraction(-90), min(score, Fraction(90)))  # beyond, W is its least or its most
+        held = max(Fraction(-90), min(score, Fraction(90)))  # beyond, W is clamped
         e = Fraction(CTX.exp(CTX.divide(held.numerator, held.denominator))) * 2**bits
         due = min(2**63 - 1, decided(round, e, e * 100 * TINY * (score != 0))) if tilt else 1
         need(w == max(1, due), "call_weight")
@@ -141,7 +141,7 @@ def container(raw: bytes) -> dict[str, Any]:  # the columns: artifact.md, sectio
     text = written(due)
     need(raw[8:base] == text + b" " * (-(8 + len(text)) % 64) and at == len(raw), "header")
     return found
-def up(number: int, bits: int) -> int:  # the least m' 2^e that is no less, m' < 2^bits
+def up(number: int, bits: int) -> int:  # the least m' 2^e >= number, m' < 2^bits
     e = max(0, number.bit_length() - bits)
     return -(-number >> e) << e
 def masses(a: Space, q: int, m: list[int]) -> list[int]:  # of the children: race.md, section 4
@@ -149,7 +149,7 @@ def masses(a: Space, q: int, m: list[int]) -> list[int]:  # of the children: rac
     edges = zip(a.edges[q], lifts, strict=True)
     return [a.call_weight[c] * m[p] << lift for (c, p), lift in edges] + (
         [1 << a.bits * a.rank[q]] * a.accept[q])
-def recounted(a: Space, m: list[int], rule: Any) -> list[int]:  # counts of a run of its own
+def recounted(a: Space, m: list[int], rule: Any) -> list[int]:  # the counts of a run
     made = list[int]()
     for q in range(len(a.edges)):
         made.append(rule(m[q], sum(masses(a, q, made))))
@@ -281,7 +281,7 @@ def check_open(opened: dict[str, Any], a: Space) -> str:  # the header; the clai
     need((f := exact(opened["inflate"])) == 1 or (f > 1 and mode == "surrogate"), "inflate")
     need(mode == "surrogate" or not a.rounds, "line 1: mode")
     return modes[mode] if opened["privacy_scope"] == "post_processing_only" else "NoCert"
-def check_run(records: list[dict[str, Any]], a: Space) -> str:  # each is the one that is due
+def check_run(records: list[dict[str, Any]], a: Space) -> str:  # replays each record
     q, root, m = len(a.edges) - 1, a.context, a.m
     opened, close = records[0], records[-1]
     most, started, limits = check_open(opened, a), opened["started_ms"], opened["run_limits"]
@@ -291,7 +291,7 @@ def check_run(records: list[dict[str, Any]], a: Space) -> str:  # each is the on
     body = written({x: y for x, y in opened.items() if x != "run_id"})
     need(opened["run_id"] == uuid(blake(body)), "run_id")
     need(opened.get("after") != [] and type(opened.get("after", [])) is list, "after")
-    for text in opened.get("after", []):  # the run begins where these calls lead
+    for text in opened.get("after", []):  # the run begins after these calls
         to = [p for c, p in a.edges[q] if a.texts[c] == text]
         need(to, "after: no prefix of a plan")
         q, root = to[0], blake(b"\1", root, text.encode())
@@ -303,7 +303,7 @@ def check_run(records: list[dict[str, Any]], a: Space) -> str:  # each is the on
     need(opened["seed_commitment"] == blake(b"tcc.seed.v1\0", seed, salt).hex(), "seed")
     key = hmac.digest(hmac.digest(root, seed, "sha256"), b"tcc.race.v1\1", "sha256")  # HKDF
 
-    # The counts of the run: inflated, and rounded where they are too wide (race.md, section 4).
+    # The counts of the run: inflated, and rounded if they are too wide (race.md, section 4).
     bits, inflate, top = opened["count_bits"], exact(opened["inflate"]), opened["top"]
     if inflate > 1:
         m = recounted(a, m, lambda count, total: max(-(-count * inflate // 1), total))
@@ -329,7 +329,7 @@ def check_run(records: list[dict[str, Any]], a: Space) -> str:  # each is the on
         heappush(frontier, (-number, name, item))
         return {"key_raw": shown(number), "neg_log_t": shown(late)}
 
-    # A node or leaf enters; the remainder of a node's children does (race.md, sections 5 and 18).
+    # Nodes, leaves and remainders enter the frontier (race.md, sections 5 and 18).
     def push(v: Any, at: int, t: Decimal, off: int, won: bool) -> None:  # no v: the root
         (c, to), calls, x = (-1, q), [], None
         if v:
@@ -389,12 +389,12 @@ def check_run(records: list[dict[str, Any]], a: Space) -> str:  # each is the on
             due |= {"incumbent": shown(-best[top - 1][0])} if len(best) >= top else {}
             expected.append(due)
 
-    # The replay (race.md, section 9), and at each record whether the run may go on.
+    # The replay (race.md, section 9), and at each record whether the run may continue.
     if begun := any(record["kind"] == "node" for record in records):
         push(None, 0, Decimal(0), 0, False)
     for at, record in enumerate(records[1:], 1):
         over = begun and (not frontier or (len(best) >= top and frontier[0][0] >= best[top - 1][0]))
-        next_q = frontier[0][2].q if begun and not over else -1  # of a rest None, of a leaf -1
+        next_q = frontier[0][2].q if begun and not over else -1  # None: a rest; -1: a leaf
         capped = next_q not in (None, -1) and len(expanded) == limits.get("max_expansions")
         if record["kind"] == "recovered":
             n = record.get("dropped_bytes")

@@ -1,15 +1,19 @@
-"""Searches best first over the prefix DAG until no key left exceeds the incumbent.
+"""Best-first search over the prefix DAG, until no key left exceeds the incumbent.
 
-Text: docs/spec/race.md, sections 9 to 11 and 21.  One loop for every run: it pops the greatest
-item, applies the stop rule and the checks that were handed in, lets the race make what follows,
-pushes that, and hands the step to the sink, if there is one.  It knows no race, no rung and no
-ledger.  An item is read before it is popped, and what it publishes is computed before anything
-changes, so a run that ends early, as by Ctrl-C (:class:`tcc_runtime.process.Interrupts`), ends
+One loop serves every run.  It pops the greatest item and applies the stop rule and the configured
+checks.  Then the race makes the next items, which are pushed, and the sink gets the step if there
+is one.  The loop does not depend on the race, the rung or the ledger.
+
+An item is read before it is popped, and the values of a step are computed before anything changes.
+So a run that is interrupted, for example by Ctrl-C (:class:`tcc_runtime.process.Interrupts`), ends
 between two steps.
-The frontier holds its greatest item apart from the heap: most children are the next to be popped,
-and each saves a push and a pop.
-Cost: a step of the race, a heap operation for each item that is not the next to be popped, and an
-insertion among k for each leaf.
+
+The greatest item of the frontier is stored outside of the heap: most children are popped next, and
+each saves a push and a pop.
+
+Text: docs/spec/race.md, sections 9 to 11 and 21.
+Cost: a step of the race, a heap operation for each item that is not popped next, and an insertion
+among k leaves for each leaf.
 """
 
 from __future__ import annotations
@@ -33,16 +37,16 @@ from tcc_runtime.settings.settings import Mode
 
 
 class Frontier:
-    """The items that were pushed and not yet popped, and the leaves that were.
+    """The items that were pushed and not yet popped, and the leaves that were popped.
 
     Args:
-        numbers: orders items.
-        top: k.
+        numbers: the rung that orders items.
+        top: k, the number of best leaves to keep.
 
     Attributes:
-        item: the greatest item, apart from `heap`; None where nothing is left.
-        heap: the others.
-        best: the best k leaves, in order: minus the value, L, and the item.
+        item: the greatest item, which is not in `heap`; None: no item is left.
+        heap: the other items.
+        best: the best k leaves, sorted: minus the value, L, and the item.
         found: all leaves that were popped.
     """
 
@@ -55,17 +59,19 @@ class Frontier:
         self.top = top
 
     def offer(self, leaf: Item) -> None:
-        """Keeps `leaf` where it belongs to the best."""
+        """Keep a leaf if it is one of the best k."""
         insort(self.best, (leaf[0], leaf[1], leaf))
         del self.best[self.top :]
 
     @property
     def incumbent(self) -> int | None:
-        """B*, None until k leaves were found."""
+        """B*, the k-th best value so far; None until k leaves were found."""
         return -self.best[-1][0] if len(self.best) == self.top else None
 
     def greatest(self) -> Item | None:
-        """The greatest item, when no other one can exceed it."""
+        """Return the greatest item, after computing keys exactly as far as other items may exceed
+        it.
+        """
         heap, numbers = self.heap, self.numbers
         while (item := self.item) is not None and type(item[ORDER]) is float:
             if not heap or item[ORDER] + numbers.width < heap[0][ORDER]:
@@ -74,20 +80,20 @@ class Frontier:
         return self.item
 
     def key_left(self) -> int | None:
-        """The greatest key left, exact; None where nothing is.
+        """Return the greatest key left, exact; None if no item is left.
 
         Raises:
-            Undecided: the last precision does not decide it.
+            Undecided: the last precision does not decide the key.
         """
         top = self.greatest()
         return None if top is None else -self.numbers.order(top)[ORDER]
 
     def frontier(self) -> list[Item]:
-        """All items, in no order that means anything."""
+        """Return all items, in no particular order."""
         return self.heap if self.item is None else [self.item, *self.heap]
 
     def remake(self, again: Callable[[Item], Item]) -> None:
-        """Every item and every leaf that was found is made again."""
+        """Replace every item and every found leaf by `again` of it."""
         items, found = [again(item) for item in self.frontier()], list(map(again, self.found))
         heapify(items)
         self.heap[:] = items
@@ -98,43 +104,44 @@ class Frontier:
             self.offer(leaf)
 
 
-# Sinks: what receives the steps of a run, a ledger or a follower.
+# Sinks: receivers of the steps of a run, such as a ledger or a follower.
 
 
 class Sink(Protocol):
-    """Gets the steps of a run, in their order."""
+    """Receives the steps of a run, in order."""
 
     def enter(self, race: Race) -> None:
-        """The race of all that follows."""
+        """Receive the race of all later steps."""
 
     def root(self, item: Item) -> None:
-        """The root is pushed."""
+        """Receive the root, which is pushed."""
 
     def step(self, step: Step, descent: Descent | None) -> None:
-        """A node was expanded, or the remainder of one drawn from."""
+        """Receive a step: a node was expanded, or the remainder of a node was drawn from."""
 
     def leaf(self, leaf: Item, word: int, incumbent: int | None) -> None:
-        """A leaf was popped: U_P is `word`, B* after it `incumbent`."""
+        """Receive a popped leaf, its word U_P, and B* after it."""
 
     def downgrade(self, mode: Mode, claim: Claim, guard: SearchGuard) -> None:
-        """Another mode from here on."""
+        """Receive a change of the mode."""
 
     def flush(self) -> None:
-        """Whatever it got is written."""
+        """Write everything received so far."""
 
 
-# State of a run: its frontier, the mode and the claim in force, what guards change of them.
+# The state of a run: its frontier, the mode and claim in force, and how guards change them.
 
 
 class Standing(Frontier):
     """The frontier of a run under a race, a mode and a claim.
 
     Attributes:
-        race, mode, claim: those in force.
+        race, mode, claim: the race, mode and claim in force.
         fired: the guards that fired, in the order of their first firing.
-        switched: whether counts became bounds once an arrival was drawn: no law is known then.
+        switched: whether counts became bounds after an arrival was drawn.  Then the distribution of
+            the result is not known.
         clamping: whether numbers may have to be clamped.
-        sink: gets every step; None: there is none.
+        sink: receives every step; None: no sink.
     """
 
     def __init__(self, race: Race, numbers: Rung, mode: Mode, claim: Claim, top: int) -> None:
@@ -148,7 +155,7 @@ class Standing(Frontier):
         self.sink: Sink | None = None
 
     def downgrade(self, claim: Claim, guard: SearchGuard) -> None:
-        """The mode went down, and the claim with it."""
+        """Lower the claim after the mode was lowered, because a guard fired."""
         self.fire(guard)
         self.claim = claim
         if self.sink is not None:
@@ -156,22 +163,22 @@ class Standing(Frontier):
             self.sink.downgrade(self.mode, claim, guard)
 
     def fire(self, guard: SearchGuard) -> None:
-        """A guard fires."""
+        """Note that a guard fires."""
         if guard not in self.fired:
             self.fired.append(guard)
 
     def clamped(self) -> None:
-        """A number had to be clamped."""
+        """Note that a number was clamped: the run claims nothing."""
         self.fire(SearchGuard.CLAMP)
         self.claim = Claim.NONE
 
     def note_clamps(self, items: Sequence[Item], *, popped: bool = False) -> None:
-        """Looks whether one of the items that were pushed, or popped, had a number clamped."""
+        """Check whether a number of these pushed or popped items was clamped."""
         if self.clamping and any(clamps(self.race, item, popped) for item in items):
             self.clamped()
 
     def note_descent(self, descent: Descent | None) -> None:
-        """Looks at Phi of an expansion."""
+        """Check the potential Phi of an expansion."""
         if descent is None:
             return
         if descent.fails:
@@ -182,7 +189,7 @@ class Standing(Frontier):
 
 
 AGAIN: Final = "again"  # the frontier was changed: look at its greatest item again
-UNHELD: Final = 256  # expansions that are over before anybody could want to interrupt them
+UNHELD: Final = 256  # expansions before interrupts are held: they end too soon to be interrupted
 Verdict: TypeAlias = "Stop | Literal['again'] | None"
 Check: TypeAlias = "Callable[[Item], Verdict]"
 Follow: TypeAlias = "Callable[[Progress], bool | None]"
@@ -192,20 +199,21 @@ class Search(Standing):
     """One run, from its root to its stop.
 
     Args:
-        race: what a popped item makes.
-        numbers: of the race; orders items.
-        mode, claim: to begin with.
-        top: k.
-        interrupts: whether somebody wants an end.
+        race: makes the items that follow a popped one.
+        numbers: the rung of the race, which orders items.
+        mode, claim: the mode and claim at the start.
+        top: k, the number of best leaves to keep.
+        interrupts: tells whether the run shall end early.
 
     Attributes:
-        expansions: how many there were.
-        on_node, on_leaf, on_left: checks before an item of that kind is popped.
-        opening: is called when the root was pushed, before anything is popped; None: nobody is.
-        before: is called before the greatest item is looked at; None: nobody is.
-        potential: of the guard on it; None: it cannot fire.
-        guarded: whether either has to be looked at after every step.
-        follow: is called after every step; True, or KeyboardInterrupt, ends the run.
+        expansions: the number of expansions so far.
+        on_node, on_leaf, on_left: checks before a node, a leaf or a remainder is popped.
+        opening: called after the root was pushed, before anything is popped; or None.
+        before: called before the greatest item is looked at; or None.
+        potential: the potential for its guard; None: the guard cannot fire.
+        guarded: whether the potential or clamps have to be checked after every step.
+        follow: called after every step.  If it returns True or raises KeyboardInterrupt, the run
+            ends.
     """
 
     def __init__(
@@ -230,7 +238,7 @@ class Search(Standing):
         self._interrupts = interrupts
 
     def run(self) -> Stop:
-        """Steps until something stops it.
+        """Run until a rule or a check stops the search; return the reason.
 
         Raises:
             LedgerError: the ledger cannot be written.
@@ -246,7 +254,9 @@ class Search(Standing):
                 self.sink.flush()
 
     def let_go(self) -> None:
-        """Forgets its checks: they know this search, and are in a cycle with all items."""
+        """Drop the checks.  They refer to this search, so they form a reference cycle with all
+        items.
+        """
         self.on_node = self.on_leaf = self.on_left = ()
         self.opening = self.before = self.follow = None
 
@@ -260,7 +270,8 @@ class Search(Standing):
     def _steps(self) -> Stop:
         heap, best, top, numbers = self.heap, self.best, self.top, self.numbers
         interrupts, sink, follow, before = self._interrupts, self.sink, self.follow, self.before
-        # What was asked or told would be lost if a step were cut in two.
+        # A step that has outside effects must not be cut in two, so interrupts are held from the
+        # start.
         hold_at = UNHELD if sink is None and follow is None and before is None else 0
         expansions = self.expansions
         item = self.item
@@ -337,7 +348,7 @@ class Search(Standing):
         return None
 
     def _take_leaf(self, item: Item) -> Item | None:
-        """Pops a leaf; what is the greatest item then."""
+        """Record the popped leaf; return the next greatest item."""
         race, heap = self.race, self.heap
         leaf = self.numbers.order(race.settle(item))
         word = 0 if self.sink is None else race.leaf_word(leaf)
@@ -351,7 +362,7 @@ class Search(Standing):
         return following
 
     def _tell(self, step: Step, expanded: bool) -> None:
-        """Looks at the guards that let a run go on, and tells the sink."""
+        """Check the guards after which a run continues, and give the step to the sink."""
         descent = None
         if expanded and self.potential is not None:
             descent = self.potential.descent(step[0])
@@ -366,7 +377,7 @@ class Search(Standing):
             self.sink.step(step, descent)
 
     def _is_over(self, follow: Follow) -> bool:
-        """Tells of the step, when it has been written."""
+        """Call `follow` after the step is written; return whether the run shall end."""
         if self.sink is not None:
             self.sink.flush()
         top = self.greatest()
@@ -382,12 +393,12 @@ class Search(Standing):
             return True
 
     def requeue(self, item: Item) -> None:
-        """The greatest item is pushed again, as `item`."""
+        """Replace the greatest item by `item`, and push that again."""
         self.item = heappushpop(self.heap, item)
         self.note_clamps([item])
 
     def change(self, race: Race, mode: Mode, again: Callable[[Item], Item]) -> None:
-        """Another race from here on: every item and every leaf that was found is made again."""
+        """Continue with another race and mode: every item and every found leaf is made again."""
         self.remake(again)
         self.race, self.mode = race, mode
         self.clamping = race.clamping

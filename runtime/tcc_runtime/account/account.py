@@ -1,14 +1,16 @@
 """An account that several runs, threads and processes draw on, and that is never overdrawn.
 
-Text: docs/budgets.md.  Before a question is put, what it is expected to take is *reserved*, in one
-transaction: it is granted only where all that was spent and all that is held leave room for it.
-Then the reservation is *begun*, the question put, and what it took *settled*.  A reservation is a
-lease.  One whose time ends before it was begun goes back; one that was begun counts as spent in
-full, until its holder settles it: whether its question was answered nobody else can know.
+Text: docs/budgets.md.  Before a question is asked, its expected cost is *reserved* in one
+transaction.  The reservation is granted only if the amounts spent and held leave room for it.  Then
+the reservation is *begun*, the question is asked, and its cost is *settled*.  A reservation is a
+lease.  If its time ends before it was begun, it is returned.  After it was begun it counts as spent
+in full, until its holder settles it, because only the holder knows whether the question was
+answered.
 
-    spent + held <= cap      always, where no question takes more than was reserved for it
+    spent + held <= cap
 
-Sums are kept beside the rows, so a transaction costs the same however many there were.
+This always holds if no question costs more than was reserved for it.  The sums are stored, so the
+cost of a transaction does not depend on the number of reservations.
 """
 
 from __future__ import annotations
@@ -34,11 +36,11 @@ WAIT_MS: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Granted:
-    """What an account says to a wish.
+    """The answer to a wish for a reservation.
 
     Attributes:
-        granted: whether it is reserved.
-        left: what is left after it; where it is not granted, what there is.
+        granted: whether the amounts are reserved.
+        left: the remainder of each cap, after the reservation if it is granted.
     """
 
     granted: bool
@@ -47,11 +49,11 @@ class Granted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountStatement:
-    """What is in an account.
+    """The content of an account.
 
     Attributes:
-        sums: caps, what was spent, what is held.
-        numbers: of reservations, by state.
+        sums: the caps, and the amounts spent and held.
+        numbers: the number of reservations in each state.
     """
 
     sums: file.Sums
@@ -59,25 +61,26 @@ class AccountStatement:
 
 
 class Account:
-    """An account in a file; where there is none, one is made.
+    """An account in a file, which is created if it does not exist.
 
     Args:
-        path: of the file.
-        price, latency_ms: the most cents and milliseconds; None is no cap.
-        epsilon: the most epsilon, an exact decimal of at most nine places; None is no cap.  Of an
-            account that is there, what is given has to be what it was made with.
-        lease_ms: how long a reservation stands that nobody begins or settles; of a new account.
-        wait_ms: how long a transaction waits for those of others.
-        clock: milliseconds, the same for all who draw on the account.
-        must_exist: do not make one.
+        path: the path of the file.
+        price, latency_ms: the caps in cents and milliseconds; None: no cap.
+        epsilon: the cap of epsilon, an exact decimal text of at most nine places; None: no cap.
+            For an existing account, caps that are given must be its caps.
+        lease_ms: how long a reservation lasts that is not begun or settled.  For an existing
+            account, it must be its lease.
+        wait_ms: how long a transaction waits for other transactions.
+        clock: returns milliseconds; all users of the account need the same clock.
+        must_exist: whether to refuse to create an account.
 
     Attributes:
-        id: of the account, 64 hex digits.
-        caps: as it was made.
+        id: the id of the account, 64 hex digits.
+        caps: the caps that it was created with.
 
     Raises:
-        Rejected: K101 what is there is no account; K102 it is of another version; K103 it cannot be
-            read or written; K104 it is locked for too long; K105 it has other caps.
+        Rejected: K101: the file is no account.  K102: it has another version.  K103: it cannot be
+            read or written.  K104: it is locked for too long.  K105: it has other caps.
     """
 
     def __init__(
@@ -126,23 +129,23 @@ class Account:
         self.close()
 
     def __del__(self) -> None:
-        # Runs and gates share an account and none of them ends it, so its last reader does: since
-        # Python 3.13 SQLite warns of a connection that nobody closed.
+        # Runs and gates share an account, and none of them closes it. So it is closed here: since
+        # Python 3.13 SQLite warns about connections that were not closed.
         if getattr(self, "_connection", None) is not None:
             self.close()
 
     def close(self) -> None:
-        """Lets go of the file; whatever is reserved stays so."""
+        """Close the file.  Reservations stay."""
         with self._lock:
             if self._connection is not None and self._owner == os.getpid():
                 self._connection.close()
                 self._connection = None
 
     def reserve(self, reservation: str, run: str, amounts: AccountAmounts) -> Granted:
-        """Holds `amounts`, where they are left.
+        """Reserve amounts, if they are left.
 
-        One of that name that is there belongs to a run that was cut off and is resumed: if
-        its question was put, that counts as spent, and this is one more.
+        An open reservation of this name belongs to an interrupted run that is resumed.  It is ended
+        first: it counts as spent if its question was asked.  Then this is another attempt.
 
         Raises:
             Rejected: K101, K103, K104.
@@ -169,10 +172,11 @@ class Account:
             return Granted(granted=True, left=sums.caps.left(sums.spent.plus(held)))
 
     def begin(self, reservation: str) -> None:
-        """From here on the question may be put: the reservation counts, whatever happens.
+        """Note that the question is about to be asked: from now on the reservation counts, whatever
+        happens.
 
         Raises:
-            Rejected: K106 its lease has ended, or there is none; K101, K103, K104.
+            Rejected: K106: its lease has ended, or no such reservation exists; K101, K103, K104.
         """
         with self.transaction() as database:
             now = self._sweep(database)
@@ -180,10 +184,13 @@ class Account:
             file.mark(database, row, "asking", now + file.read_sums(database).lease_ms)
 
     def settle(self, reservation: str, took: AccountAmounts) -> Remainder:
-        """Puts what a question took in the place of what was reserved for it; what is left.
+        """Replace the reserved amounts by the amounts that the question took.
+
+        Returns:
+            The remainder of each cap.
 
         Raises:
-            Rejected: K106 it was not begun, or settled before; K101, K103, K104.
+            Rejected: K106: the reservation was not begun, or was settled before; K101, K103, K104.
         """
         with self.transaction() as database:
             self._sweep(database)
@@ -193,7 +200,7 @@ class Account:
             return file.read_sums(database).left
 
     def give_back(self, reservation: str) -> None:
-        """Ends a reservation whose question was not put and will not be.
+        """Return a reservation whose question was not asked.  Others are unchanged.
 
         Raises:
             Rejected: K101, K103, K104.
@@ -205,16 +212,16 @@ class Account:
                 _end(database, last)
 
     def statement(self) -> AccountStatement:
-        """What is in the account now; its sums are made again, from all of its reservations.
+        """Return the content of the account, after adding up all reservations again.
 
         Raises:
-            Rejected: K101 they are not those that it has; K103, K104.
+            Rejected: K101: the sums differ from the stored ones; K103, K104.
         """
         numbers: Counter[str] = Counter()
         spent = held = AccountAmounts()
         with self.transaction() as database:
             self._sweep(database)
-        # All of them take a while to read, in which others may draw.
+        # Reading all rows takes a while. A reading transaction lets others draw meanwhile.
         with self.transaction(reading=True) as database:
             sums = file.read_sums(database)
             for row in file.rows_of(database):
@@ -229,20 +236,24 @@ class Account:
         return AccountStatement(sums=sums, numbers={state: numbers[state] for state in file.STATES})
 
     def reservations(self, run: str) -> list[file.Reservation]:
-        """Those of one run, every attempt of each."""
+        """Return the reservations of one run, with every attempt."""
         with self.transaction(reading=True) as database:
             return list(file.rows_of(database, "WHERE run = ? ORDER BY id, attempt", (run,)))
 
     @contextmanager
     def transaction(self, *, reading: bool = False) -> Iterator[sqlite3.Connection]:
-        """The file, for changes that are made together and are on the disk then, or not at all.
+        """Return a context manager with the open file, for changes that are made together or not at
+        all.
+
+        They are on the disk at the end of the block.
 
         Raises:
             Rejected: K101, K103, K104.
         """
         with self._lock:
             if self._connection is None or self._owner != os.getpid():
-                # A connection is of the process that made it; what a fork has copied is let alone.
+                # A connection belongs to the process that opened it. The copy in a fork is not
+                # used.
                 _LEFT_ALONE.append(self._connection)
                 self._connection = file.connect(self.path, self._wait_ms)
                 self._owner = os.getpid()
@@ -250,14 +261,15 @@ class Account:
                 yield self._connection
 
     def _sweep(self, database: sqlite3.Connection) -> int:
-        """Ends what is over; the time."""
+        """End the reservations whose lease is over; return the time."""
         now = time.time_ns() // 1_000_000 if self._clock is None else self._clock()
         for row in file.ended_of(database, now):
             _end(database, row)
         return now
 
 
-_LEFT_ALONE: list[Any] = []  # connections of other processes: closing one would drop their locks
+# connections of parent processes are kept here, because closing one would drop its locks
+_LEFT_ALONE: list[Any] = []
 
 
 def _again(path: str, wait_ms: int) -> Account:
@@ -275,7 +287,7 @@ def _of_state(
 
 
 def _end(database: sqlite3.Connection, row: file.Reservation) -> None:
-    """Ends an open reservation without its holder."""
+    """End an open reservation without its holder: it is returned, or lapses if it was begun."""
     _move(database, row, "returned" if row.state == "held" else "lapsed")
 
 
@@ -285,7 +297,7 @@ def _move(
     state: str,
     took: AccountAmounts | None = None,
 ) -> None:
-    """Takes a reservation out of the sum that it is in, and into that of its new state."""
+    """Move a reservation from the sum of its state to the sum of its new state."""
     sums = file.read_sums(database)
     spent, held = sums.spent, sums.held
     if row.state in file.OPEN:

@@ -1,4 +1,4 @@
-"""What an account is about: cents, milliseconds and epsilon, each with a cap or without one.
+"""Amounts of an account: cents, milliseconds and epsilon, each with or without a cap.
 
 Text: docs/budgets.md.  Cost: three integers.
 """
@@ -17,7 +17,7 @@ _NANO: Final = 9
 
 
 class AccountAmounts(NamedTuple):
-    """What one question takes, or many together.
+    """The amounts of one question, or of several together.
 
     Attributes:
         price: cents.
@@ -30,36 +30,36 @@ class AccountAmounts(NamedTuple):
     epsilon: int = 0
 
     def plus(self, other: AccountAmounts) -> AccountAmounts:
-        """The sum."""
+        """Return the sum."""
         return AccountAmounts(*(one + more for one, more in zip(self, other, strict=True)))
 
     def less(self, other: AccountAmounts) -> AccountAmounts:
-        """The difference; what it is below 0 it is overdrawn by."""
+        """Return the difference, which may have numbers below 0."""
         return AccountAmounts(*(one - less for one, less in zip(self, other, strict=True)))
 
 
 class Caps(NamedTuple):
-    """The most that an account may have spent and reserved together; None is no cap."""
+    """The largest amounts that an account may have spent and reserved together; None: no cap."""
 
     price: int | None = None
     latency_ms: int | None = None
     epsilon: int | None = None
 
     def left(self, used: AccountAmounts) -> Remainder:
-        """What of each cap is left."""
+        """Return the remainder of each cap."""
         pairs = zip(self, used, strict=True)
         return Remainder(*(None if cap is None else cap - amount for cap, amount in pairs))
 
 
 class Remainder(NamedTuple):
-    """What of each cap is left, below 0 where it is exceeded; None where there is no cap."""
+    """The remainder of each cap, below 0 if the cap is exceeded; None: no cap."""
 
     price: int | None = None
     latency_ms: int | None = None
     epsilon: int | None = None
 
     def holds(self, amounts: AccountAmounts) -> bool:
-        """Return whether `amounts` are left."""
+        """Return whether these amounts are left."""
         return all(
             left is None or amount <= left for left, amount in zip(self, amounts, strict=True)
         )
@@ -70,29 +70,30 @@ class Remainder(NamedTuple):
         return any(left is not None and left < 0 for left in self)
 
     def capped(self) -> Iterator[tuple[str, int]]:
-        """Names and numbers, where there is a cap."""
+        """Yield the name and the remainder of each amount that has a cap."""
         for name, left in zip(NAMES, self, strict=True):
             if left is not None:
                 yield name, left
 
 
 def caps_of(price: object, latency_ms: object, epsilon: object) -> Caps:
-    """The caps of an account, as they are given.
+    """Check the caps of an account, and return them.
 
     Args:
-        epsilon: an exact decimal of at most nine places, as a text.
+        price, latency_ms: ints of at least 0, or None.
+        epsilon: an exact decimal of at most nine places, as a text; or None.
 
     Raises:
-        Rejected: K105 one of them is out of its range.
+        Rejected: K105: a cap is outside its range.
     """
     return Caps(whole_cap("price", price), whole_cap("latency_ms", latency_ms), _nano(epsilon))
 
 
 def whole_cap(name: str, value: object) -> int | None:
-    """An integer from 0 on; None is none.
+    """Check a cap, and return it: an int from 0 to 2^53 - 1, or None.
 
     Raises:
-        Rejected: K105 it is something else.
+        Rejected: K105: otherwise.
     """
     if value is None:
         return None

@@ -1,10 +1,10 @@
-"""Reads and writes the file of an account: SQLite in WAL mode, one schema, sums and reservations.
+"""The file of an account: SQLite in WAL mode with a fixed schema, sums and reservations.
 
-Text: docs/budgets.md.  The file comes from outside: it is an account only if its schema is this
-one, statement by statement, so that no foreign trigger or view ever runs here.  Whatever SQLite
-reports becomes one of four codes.  Amounts are decimal texts, so that no number leaves the range
-of an SQLite integer, and every value that is read is checked.  Each change is one transaction that
-is on disk when it returns; row functions run inside a transaction of the caller.
+Text: docs/budgets.md.  A file from elsewhere is an account only if its schema is equal to this one,
+statement by statement.  So no foreign trigger or view ever runs.  Errors of SQLite become one of
+four codes.  Amounts are decimal texts, so they cannot leave the range of an SQLite integer.  Every
+value that is read is checked.  Each change is one transaction, which is on the disk when it
+returns.  Functions for rows run inside a transaction of the caller.
 Cost: some milliseconds of the disk for each transaction; a look-up by key for each row.
 """
 
@@ -23,7 +23,7 @@ from typing import Any, Final
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_runtime.account.amounts import NAMES, AccountAmounts, Caps, Remainder
 
-# Rows: one with the sums, and one for each reservation.
+# Rows: one row with the sums, and a row for each reservation.
 
 STATES: Final = ("held", "asking", "settled", "lapsed", "returned")
 OPEN: Final = ("held", "asking")
@@ -37,15 +37,15 @@ _MOST_DIGITS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """A row.
+    """The row of a reservation.
 
     Attributes:
-        id, attempt: of the question, and how often it was reserved for before.
-        run: whose it is.
-        state: ``held``, ``asking``, ``settled``, ``lapsed`` (asked, and its holder never came
-            back) or ``returned``.
-        amounts: what was reserved.
-        took: what it took; None where nobody has said so.
+        id, attempt: the id of the question, and the number of earlier attempts.
+        run: the id of the run that asks it.
+        state: ``held``, ``asking``, ``settled``, ``lapsed`` (asked, but its holder never settled
+            it) or ``returned``.
+        amounts: the reserved amounts.
+        took: the amounts that the question took; None: not reported.
     """
 
     id: str
@@ -61,9 +61,9 @@ class Sums:
     """The row of the account itself.
 
     Attributes:
-        id: 64 hex digits.
-        lease_ms: how long a reservation stands.
-        spent: by settled and lapsed reservations; held: by those that are open.
+        id: the id of the account, 64 hex digits.
+        lease_ms: how long a reservation lasts, in milliseconds.
+        spent, held: the amounts of settled and lapsed reservations, and of open ones.
     """
 
     id: str
@@ -74,12 +74,12 @@ class Sums:
 
     @property
     def left(self) -> Remainder:
-        """What may still be reserved."""
+        """The amounts that can still be reserved."""
         return self.caps.left(self.spent.plus(self.held))
 
 
 def insert_account(database: sqlite3.Connection, name: str, lease_ms: int, caps: Caps) -> None:
-    """A new account, of which nothing was spent."""
+    """Insert the row of a new account, of which nothing was spent."""
     texts = [None if cap is None else str(cap) for cap in caps]
     database.execute(
         f"INSERT INTO account (id, lease_ms, {_CAPPED}, {_SPENT}, {_HELD}) "
@@ -90,10 +90,10 @@ def insert_account(database: sqlite3.Connection, name: str, lease_ms: int, caps:
 
 
 def read_sums(database: sqlite3.Connection) -> Sums:
-    """Caps and sums.
+    """Return the caps and sums of an account.
 
     Raises:
-        Rejected: K101 a value is none of an account's.
+        Rejected: K101: a value is invalid.
     """
     chosen = f"SELECT id, lease_ms, {_CAPPED}, {_SPENT}, {_HELD} FROM account LIMIT 2"
     found = database.execute(chosen).fetchall()
@@ -109,7 +109,7 @@ def read_sums(database: sqlite3.Connection) -> Sums:
 
 
 def write_sums(database: sqlite3.Connection, spent: AccountAmounts, held: AccountAmounts) -> None:
-    """The two sums of an account."""
+    """Write the two sums of an account."""
     database.execute(
         f"UPDATE account SET ({_SPENT}, {_HELD}) = (?, ?, ?, ?, ?, ?)",
         tuple(map(str, (*spent, *held))),
@@ -117,7 +117,7 @@ def write_sums(database: sqlite3.Connection, spent: AccountAmounts, held: Accoun
 
 
 def insert(database: sqlite3.Connection, row: Reservation, until_ms: int) -> None:
-    """A new reservation."""
+    """Insert a new reservation."""
     database.execute(
         f"INSERT INTO reservation (id, attempt, run, state, until_ms, {_RESERVED}) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -132,7 +132,7 @@ def mark(
     until_ms: int = 0,
     took: AccountAmounts | None = None,
 ) -> None:
-    """Gives a reservation another state, and what it took, where that is known now."""
+    """Set the state of a reservation, and the amounts that its question took if they are known."""
     key = (row.id, row.attempt)
     database.execute(
         "UPDATE reservation SET state = ?, until_ms = ? WHERE id = ? AND attempt = ?",
@@ -146,24 +146,24 @@ def mark(
 
 
 def last_of(database: sqlite3.Connection, name: str) -> Reservation | None:
-    """The last attempt of a reservation; None where there is none."""
+    """Return the last attempt of a reservation, or None."""
     found = rows_of(database, "WHERE id = ? ORDER BY attempt DESC LIMIT 1", (name,))
     return next(found, None)
 
 
 def ended_of(database: sqlite3.Connection, now: int) -> list[Reservation]:
-    """Open reservations whose lease is over."""
-    # Written as the index has it, so that it is what is looked into.
+    """Return the open reservations whose lease is over."""
+    # The condition is written as in the index, so that SQLite uses the index.
     return list(rows_of(database, "WHERE state IN ('held', 'asking') AND until_ms <= ?", (now,)))
 
 
 def rows_of(
     database: sqlite3.Connection, where: str = "", values: Sequence[object] = ()
 ) -> Iterator[Reservation]:
-    """Reservations, one at a time.
+    """Yield reservations.
 
     Raises:
-        Rejected: K101 a value is none of a reservation's.
+        Rejected: K101: a value is invalid.
     """
     chosen = f"SELECT id, attempt, run, state, {_RESERVED}, {_TOOK} FROM reservation {where}"
     for row in database.execute(chosen, values):
@@ -237,20 +237,21 @@ _WHAT = "an account: a file that `tcc account create` has made"
 _LOCKED = {"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"}
 _CLOSED = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
 _FULL = {"SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM"}
-# SQLite looks less and less often whether a file is free, in the end every 100 ms, and first come
-# is not first served: among many, one that has waited long would wait on.  So it is asked anew.
+# SQLite polls a locked file at growing intervals up to 100 ms, and does not serve waiters in order.
+# Among many, one that has waited long would wait even longer. So the statement is tried again
+# often.
 _LOOKING_MS = 20
 
 
 def connect(path: Path, wait_ms: int) -> sqlite3.Connection:
-    """A connection to the account that is at `path`.
+    """Open the account at `path`; return the connection.
 
     Args:
-        wait_ms: how long a transaction waits for those of others.
+        wait_ms: how long a transaction waits for other transactions.
 
     Raises:
-        Rejected: K101 what is there is no account, K102 it is one of another version, K103 it
-            cannot be opened, K104 it is locked for longer than that.
+        Rejected: K101: the file is no account.  K102: it has another version.  K103: it cannot be
+            opened.  K104: it is locked for longer than `wait_ms`.
     """
     with coded(path):
         if not path.is_file():
@@ -267,13 +268,14 @@ def connect(path: Path, wait_ms: int) -> sqlite3.Connection:
 
 
 def make(path: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
-    """A new account at `path`, whole or not at all; one that is there by then stays as it is.
+    """Create an account at `path`, completely or not at all.  An account that exists by then is
+    kept.
 
     Args:
-        fill: writes its first row.
+        fill: inserts its first rows.
 
     Raises:
-        Rejected: K103 it cannot be made there.
+        Rejected: K103: the file cannot be created.
     """
     beside = path.with_name(f".{path.name}.{token_hex(8)}.new")
     with coded(path):
@@ -329,14 +331,15 @@ def _hold_to_schema(connection: sqlite3.Connection, path: Path) -> None:
 def transaction(
     connection: sqlite3.Connection, path: Path, wait_ms: int, *, reading: bool = False
 ) -> Iterator[None]:
-    """What is done in it is done wholly and alone, or not at all.
+    """Run the block as one isolated transaction: all its changes are made, or none.
 
     Args:
-        wait_ms: how long it waits for those of others.
-        reading: nothing is changed in it: it sees the file as it is now, and nobody waits for it.
+        wait_ms: how long it waits for other transactions.
+        reading: whether the block only reads.  It then sees the file as it is now, and blocks no
+            other transaction.
 
     Raises:
-        Rejected: K101, K103, K104, as of :func:`coded`.
+        Rejected: K101, K103, K104: see :func:`coded`.
     """
     with coded(path):
         _begin(connection, wait_ms, reading)
@@ -355,7 +358,8 @@ def _begin(connection: sqlite3.Connection, wait_ms: int, reading: bool) -> None:
         try:
             if reading:
                 connection.execute("BEGIN")
-                connection.execute("SELECT id FROM account").fetchone()  # what is seen is as of now
+                # fixes the snapshot that the transaction reads
+                connection.execute("SELECT id FROM account").fetchone()
             else:
                 connection.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
@@ -377,11 +381,11 @@ def _family(error: sqlite3.Error) -> str:
 
 @contextmanager
 def coded(path: Path) -> Iterator[None]:
-    """What SQLite and the operating system say of a file, as a code.
+    """Turn errors of SQLite and of the system about a file into Rejected.
 
     Raises:
-        Rejected: K101 it is no account, or a damaged one, K103 it cannot be read or written, K104
-            it is locked for too long.
+        Rejected: K101: the file is no account, or is damaged.  K103: it cannot be read or written.
+            K104: it is locked for too long.
     """
     try:
         yield

@@ -1,12 +1,12 @@
-"""Limits across sessions, in the file of an account: uses, by whom, and when.
+"""Limits across sessions: the uses of an account, with their sessions and times.
 
 Text: docs/budgets.md; docs/spec/session.md, section 11.  The account counts a call before its
 ledger has it, in one transaction that is on the disk when it returns.  It gives a use back only if
-the call is known to have had no effect; so a call that is broken off counts.  Times never fall: a
-use has the larger of the clock and the time of the last use.  Only a session whose ledger on the
-disk says that a call failed gives its use back; a gate that reopens the session does so, too.
-Cost: a transaction a call, another one for a failed call.  For each limit a look-up, and each use
-that leaves its window once.
+the call is known to have had no effect; so an interrupted call counts.  Times never decrease: a use
+has the later of the clock and the time of the last use.  A session gives a use back only after its
+ledger on the disk says that the call failed.  A gate that reopens the session does this, too.
+Cost: one transaction for each call, another one for a failed call.  For each limit a look-up, and
+the removal of uses that have left the window.
 """
 
 from __future__ import annotations
@@ -35,17 +35,20 @@ from tcc_runtime.errors import SettingsError
 
 _MOST_TIME: Final = 1 << 48
 HELD, RETURNED = "held", "returned"
-ANY: Final = ""  # the key of a use whose key is not known: it counts for every key
+ANY: Final = ""  # the key of a use with an unknown key, which counts for every key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """A use, as the account has it.
+    """The row of a use.
 
     Attributes:
-        name: of the count; key: of the values of its `per`, or ANY.
-        at_ms: never less than that of a use with a lower `number`.
-        amount: canonical decimal; state: ``held``, or ``returned`` as the call had no effect.
+        number: the number of the use, increasing.
+        session, seq, attempt: the call, and the number of earlier attempts to count it.
+        name, key: the name of the limit's count, and the digest of the values of its `per`, or ANY.
+        at_ms: its time; never less than the time of a use with a lower `number`.
+        amount: a canonical decimal.
+        state: ``held``; or ``returned``, because the call had no effect.
     """
 
     number: int
@@ -61,7 +64,14 @@ class Used:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """A call that is counted; of each of its uses the key, and what it left."""
+    """A counted call.
+
+    Attributes:
+        account: the id of the account.
+        at_ms, attempt: see :class:`Used`.
+        keys: the key of each draw.
+        left: the rest of each limit after the draw, as canonical decimals.
+    """
 
     account: str
     at_ms: int
@@ -74,7 +84,7 @@ class Windows:
     """The uses of an account.
 
     Args:
-        account: of whose file.
+        account: the account whose file has the uses.
 
     Raises:
         Rejected: K101 to K104 of the account.
@@ -90,8 +100,8 @@ class Windows:
         """Count a call if every limit has room for it; else return the first that has none.
 
         Args:
-            session, seq: of the call.
-            now: UTC ms.
+            session, seq: the session and the number of the call.
+            now: the time, UTC milliseconds.
 
         Raises:
             Rejected: K101 to K104 of the account.
@@ -109,7 +119,7 @@ class Windows:
                 keys.append(key)
                 left.append(decimal_of(room))
             attempt = _attempt(database, session, seq)
-            # Two limits on one count, with two windows, count the call once.
+            # Two limits with the same count and different windows count the call once.
             once = {(draw.limit.name, key): draw for draw, key in zip(draws, keys, strict=True)}
             for (name, key), draw in once.items():
                 row = (session, seq, attempt, name, key, at_ms, decimal_of(draw.amount), HELD)
@@ -127,7 +137,7 @@ class Windows:
             )
 
     def lacks(self, draws: Sequence[AcrossDraw], now: int) -> AcrossDraw | None:
-        """The first limit that has no room for a call now; nothing is counted.
+        """Return the first draw for which its limit has no room now, or None.  Nothing is counted.
 
         Raises:
             Rejected: K101 to K104 of the account.
@@ -141,7 +151,7 @@ class Windows:
         return None
 
     def used(self, draws: Sequence[AcrossDraw], now: int) -> list[Fraction]:
-        """What counts for each draw now, without the draw.
+        """Return the amount that counts for each draw's limit and key now, without the draw itself.
 
         Raises:
             Rejected: K101 to K104 of the account.
@@ -152,10 +162,10 @@ class Windows:
             return [_total(database, draw, key_text(secret, draw), at_ms) for draw in draws]
 
     def give_back(self, session: str, calls: Collection[tuple[int, int]]) -> None:
-        """Calls that are known to have had no effect count no more; others stay as they are.
+        """Return the uses of calls that had no effect.  Calls that were not counted are ignored.
 
         Args:
-            calls: their numbers and attempts.
+            calls: the numbers and attempts of the calls.
 
         Raises:
             Rejected: K101 to K104 of the account.
@@ -171,7 +181,7 @@ class Windows:
                     _add(database, used.name, used.key, -amount, used.at_ms)
 
     def of(self, session: str) -> list[Used]:
-        """The uses of the calls of a session.
+        """Return the uses of the calls of a session.
 
         Raises:
             Rejected: K101 to K104 of the account.
@@ -180,9 +190,10 @@ class Windows:
             return list(_uses(database, "WHERE session = ? ORDER BY number", (session,)))
 
     def totals(self, name: str, key: str, within: int | None) -> dict[int, Fraction]:
-        """For each use of a key that counts, by its number, the uses in its window, with itself.
+        """Return, for each use of a key that counts, the total in the window that ends with it.
 
-        Uses that were given back do not count.  For ANY it is the most of any key.
+        The result is keyed by the number of the use, and includes its amount.  Returned uses do not
+        count.  For ANY the total is the largest of any key.
 
         Raises:
             Rejected: K101 to K104 of the account.
@@ -204,16 +215,16 @@ class Windows:
         return found
 
     def numbers(self) -> dict[str, int]:
-        """How many uses there are, by state; every sum of them is computed again.
+        """Return the number of uses in each state, after computing every sum again.
 
         Raises:
-            Rejected: K101 a sum differs; K102 to K104.
+            Rejected: K101: a sum differs; K102 to K104.
         """
         with self.account.transaction(reading=True) as database:
             return check_tallies(database)
 
     def key(self, draw: AcrossDraw) -> str:
-        """The key of a use in this account.
+        """Return the key of a draw in this account: a digest in hex, or ANY.
 
         Raises:
             Rejected: K101 to K104 of the account.
@@ -224,7 +235,7 @@ class Windows:
         return key_text(self._secret or b"", draw)
 
     def _opened(self, database: sqlite3.Connection) -> tuple[bytes, int]:
-        """The secret of the keys, and the time of the last use."""
+        """Return the secret of the keys, and the time of the last use."""
         found = database.execute("SELECT secret, last_ms FROM windows LIMIT 2").fetchall()
         ensure(len(found) == 1, Code.ACCOUNT_FORM, "windows", "one row", len(found))
         text, last = found[0]
@@ -235,7 +246,7 @@ class Windows:
 
 
 def key_text(secret: bytes, draw: AcrossDraw) -> str:
-    """The key of a use in an account of that secret, hex; ANY if it is not known."""
+    """Return the key of a draw in an account with this secret, hex; ANY if the key is unknown."""
     if draw.key is None:
         return ANY
     parts = [bytes.fromhex(draw.limit.name), *map(_framed, draw.key)]
@@ -248,17 +259,17 @@ def _framed(state: State) -> bytes:
 
 
 def _counting(sums: Mapping[str, Fraction], key: str) -> Fraction:
-    """The uses that count for a key, or the most that count for any."""
+    """Return the sum that counts for a key; for ANY the largest sum that counts for any key."""
     if key != ANY:
         return sums[ANY] + sums.get(key, Fraction())
     return sums[ANY] + max([total for one, total in sums.items() if one != ANY], default=0)
 
 
 def check_tallies(database: sqlite3.Connection) -> dict[str, int]:
-    """Compute every sum again from its uses, and return how many uses there are, by state.
+    """Compute every sum again from its uses; return the number of uses in each state.
 
     Raises:
-        Rejected: K101 a sum differs.
+        Rejected: K101: a sum differs, or times decrease.
     """
     numbers = {HELD: 0, RETURNED: 0}
     for name, key, since, total in database.execute("SELECT name, key, since_ms, total FROM tally"):
@@ -278,16 +289,18 @@ _OF_USE: Final = "session, seq, attempt, name, key, at_ms, amount, state"
 
 
 def _attempt(database: sqlite3.Connection, session: str, seq: int) -> int:
-    """A new attempt: a call of this number may have been broken off before its record."""
+    """Return the number of the next attempt: an earlier one may have been interrupted before its
+    record.
+    """
     chosen = "SELECT MAX(attempt) FROM use WHERE session = ? AND seq = ?"
     found = database.execute(chosen, (session, seq)).fetchone()[0]
     return 0 if found is None else _whole(found, "attempt") + 1
 
 
 def _total(database: sqlite3.Connection, draw: AcrossDraw, key: str, at_ms: int) -> Fraction:
-    """The uses that count for a key in the window that ends now."""
+    """Return the sum that counts for a draw in the window that ends at `at_ms`."""
     since = 0 if draw.limit.within is None else max(0, at_ms - draw.limit.within)
-    if key == ANY:  # rare: every key is looked at
+    if key == ANY:  # rare, so all keys are added up
         where = "WHERE name = ? AND at_ms >= ? AND state = ?"
         sums: dict[str, Fraction] = {ANY: Fraction()}
         for used in _uses(database, where, (draw.limit.name, since, HELD)):
@@ -297,14 +310,14 @@ def _total(database: sqlite3.Connection, draw: AcrossDraw, key: str, at_ms: int)
 
 
 def _tally(database: sqlite3.Connection, draw: AcrossDraw, key: str, since: int) -> Fraction:
-    """The sum of a key in a window; uses that have left it are taken out."""
+    """Return the sum of a key in a window, after subtracting uses that have left it."""
     name, window = draw.limit.name, draw.limit.within or 0
     which = "WHERE name = ? AND key = ? AND within = ?"
     found = database.execute(
         f"SELECT since_ms, total FROM tally {which}", (name, key, window)
     ).fetchone()
     if found is None:
-        # The first look at this window: all uses are added up once.
+        # This window is new: add up all uses once.
         where = "WHERE name = ? AND key = ? AND at_ms >= ? AND state = ?"
         uses = _uses(database, where, (name, key, since, HELD))
         total = sum((Fraction(one.amount) for one in uses), Fraction())
@@ -326,7 +339,7 @@ def _tally(database: sqlite3.Connection, draw: AcrossDraw, key: str, since: int)
 
 
 def _add(database: sqlite3.Connection, name: str, key: str, amount: Fraction, at_ms: int) -> None:
-    """More, or less, of a key: in each of its sums whose window has that time."""
+    """Add an amount to each sum of a key whose window contains the time.  It may be negative."""
     chosen = "SELECT within, total FROM tally WHERE name = ? AND key = ? AND since_ms <= ?"
     for window, text in database.execute(chosen, (name, key, at_ms)).fetchall():
         total = _amount(text, "total") + amount
@@ -375,12 +388,12 @@ def _amount(text: object, name: str) -> Fraction:
 
 
 class Drawer(Protocol):
-    """A session, as its ledger has it.
+    """A session whose calls are counted across sessions.
 
     Attributes:
-        session_id: its id; account: that its calls were counted in; None: none was, so far.
-        returns: numbers and attempts of calls that are known to have had no effect, and that the
-            account does not know of yet.
+        session_id, account: its id, and the id of the account that counted its calls; None: none so
+            far.
+        returns: numbers and attempts of calls that had no effect, which the account still counts.
     """
 
     session_id: str
@@ -390,12 +403,12 @@ class Drawer(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Counting:
-    """A call that is counted, or that a limit has no room for.
+    """A counted call, or a call for which a limit has no room.
 
     Attributes:
-        seq: its number.
-        draws: of its limits.
-        found: the answer of the account.
+        seq: the number of the call.
+        draws: its draws.
+        found: the result of :meth:`Windows.count`.
         recorded: whether a record of the call may be on the disk.
     """
 
@@ -405,7 +418,7 @@ class Counting:
     recorded: bool = False
 
     def record(self) -> dict[str, Json] | None:
-        """`across` of a `call`; None where there was no room."""
+        """Return the member `across` of a `call` record; None if a limit had no room."""
         found = self.found
         if isinstance(found, AcrossDraw):
             return None
@@ -425,11 +438,12 @@ class Counting:
 
 
 class Across:
-    """The limits of a grammar that are held across sessions, and the account that counts.
+    """The limits across sessions of a grammar, and the account that counts their calls.
 
     Args:
         core: the grammar.
-        account: None: nothing is counted, and each session is held for itself.
+        account: the account; None: nothing is counted, and the limits apply to each session
+            separately.
     """
 
     def __init__(self, core: Core, account: Account | None) -> None:
@@ -438,7 +452,7 @@ class Across:
         self._account = "" if account is None else account.id
 
     def draws(self, course: Course, call: Call) -> tuple[AcrossDraw, ...]:
-        """The draws of a call that the session allows; none without an account."""
+        """Return the draws of a call that the session allows; empty without an account."""
         if self._windows is None:
             return ()
         found = []
@@ -452,16 +466,16 @@ class Across:
         return tuple(found)
 
     def counts_with(self, other: Across) -> bool:
-        """Return whether both count something under one name in one account."""
+        """Return whether both have a limit with the same count, in the same account."""
         names = {limit.name for limit in self._limits.values()}
         both = any(limit.name in names for limit in other._limits.values())
         return both and self._account == other._account != ""
 
     def count(self, drawer: Drawer, seq: int, draws: tuple[AcrossDraw, ...], now: int) -> Counting:
-        """Count a call, if there is room for it.
+        """Count a call, if all limits have room for it.
 
         Raises:
-            Rejected: K101, K103, K104 of the account; K201 the session drew on another one.
+            Rejected: K101, K103, K104 of the account; K201: the session drew on another account.
         """
         if self._windows is None:
             raise Rejected(Code.ACCOUNT_CLOSED, "account", "an account", "none")
@@ -471,7 +485,7 @@ class Across:
         return Counting(seq=seq, draws=draws, found=found)
 
     def lacks(self, draws: tuple[AcrossDraw, ...], now: int) -> AcrossDraw | None:
-        """The first limit that has no room for a call now.
+        """Return the first draw for which its limit has no room now, or None.
 
         Raises:
             Rejected: K101, K103, K104 of the account.
@@ -481,7 +495,7 @@ class Across:
     def used(
         self, number: int, keys: Sequence[tuple[State, ...]], now: int
     ) -> list[Fraction] | None:
-        """What all sessions have used of a limit, for each key; None without an account.
+        """Return the sum of all sessions under a limit for each key; None without an account.
 
         Raises:
             Rejected: K101, K103, K104 of the account.
@@ -499,14 +513,14 @@ class Across:
             self._give_back(drawer, [(counting.seq, counting.found.attempt)])
 
     def forget_later(self, drawer: Drawer, work: asyncio.Future[Counting | None]) -> None:
-        """The same, once a count that nobody waits for any more is done."""
+        """Call :meth:`forget` with the result of a count whose caller was cancelled."""
         if not work.cancelled() and work.exception() is None:
             found = work.result()
             if found is not None:
                 asyncio.get_running_loop().run_in_executor(None, self.forget, drawer, found)
 
     def give_back(self, drawer: Drawer) -> None:
-        """What calls drew that are known, on the disk, to have had no effect."""
+        """Return the uses of calls that had no effect, by records that are on the disk."""
         calls, drawer.returns = drawer.returns, []
         if not self._give_back(drawer, calls):
             drawer.returns += calls
@@ -516,19 +530,19 @@ class Across:
             return False
         try:
             self._windows.give_back(drawer.session_id, calls)
-        except Rejected:  # they count on: nobody has more for it
+        except Rejected:  # they stay counted, which is safe; the next attempt may succeed
             return False
         return True
 
 
 def across_of(core: Core, account: Account | None, recorded: bool) -> Across | None:
-    """The limits across sessions of a grammar; None where it has none.
+    """Return the limits across sessions of a grammar; None: it has none.
 
     Args:
-        recorded: whether calls are made, and so have to be counted.
+        recorded: whether the session makes real calls, which have to be counted.
 
     Raises:
-        SettingsError: they have to be, and there is no account; what was given is none.
+        SettingsError: calls have to be counted and `account` is None, or `account` is no account.
     """
     if not any(rule.across for rule in policy_of(core).rules):
         return None

@@ -1,1 +1,1 @@
-"""Adapters that models run with: folders, identity, registry."""
+"""Adapters of models: their folders, identities and registry."""

@@ -1,9 +1,9 @@
-"""Adapters: identity, consistency of a LoRA configuration with its tensors, fields of records.
+"""Adapters: identity, comparison of a LoRA configuration with its tensors, members of records.
 
 Text: docs/adapters.md, *Identity* (normative) and *What is refused*; records: docs/spec/ledger.md,
-section 13.  An identity is one digest of configuration and tensors; the order of members and
-tensors in the files, and what a writer adds beside the tensors, are no part of it.  Of methods
-other than LoRA only the name is required.
+section 13.  An identity is one digest of configuration and tensors.  It does not depend on the
+order of members and tensors in the files, nor on metadata in the file of the tensors.  For methods
+other than LoRA only the name of the method is required.
 Cost: one BLAKE3 of the bytes of the tensors; linear in tensors and target modules.
 """
 
@@ -26,7 +26,7 @@ from tcc_certs.values.canonical import json_text
 
 _CONTEXT: Final = "tcc.adapter/1.0 adapter id"
 _DEPTH, _MOST = 16, 1 << 20
-# Lists whose order says nothing: PEFT keeps them as sets, and writes them in any order.
+# Lists whose order has no meaning: PEFT stores them as sets, and writes them in any order.
 _SETS: Final = frozenset(
     {"exclude_modules", "layers_to_transform", "modules_to_save", "target_modules"}
 )
@@ -37,7 +37,7 @@ class AdapterTensor:
     """One tensor of a file.
 
     Attributes:
-        dtype: as safetensors names it.
+        dtype: the type, by its name in safetensors.
         digest: BLAKE3 of its bytes.
     """
 
@@ -48,14 +48,15 @@ class AdapterTensor:
 
 
 def adapter_id(config: Mapping[str, object], tensors: Iterable[AdapterTensor]) -> str:
-    """The identity of an adapter, 64 hexadecimal digits.
+    """Return the identity of an adapter, 64 hexadecimal digits.
 
     Args:
-        config: the members of its `adapter_config.json`, numbers that are not whole as decimals.
-        tensors: in any order, each name once.
+        config: the members of its `adapter_config.json`, with numbers that are not whole as
+            Decimals.
+        tensors: its tensors in any order, each name once.
 
     Raises:
-        Rejected: R105, R106 the configuration is too long, too deep or no JSON.
+        Rejected: R105, R106: the configuration is too long, too deep or no JSON.
     """
     hasher = blake3(derive_key_context=_CONTEXT)
     listed = {name: _sorted(name, value) for name, value in config.items()}
@@ -69,7 +70,7 @@ def adapter_id(config: Mapping[str, object], tensors: Iterable[AdapterTensor]) -
 
 
 def _sorted(name: str, value: object) -> object:
-    """A list that stands for a set, in the order of its members' canonical texts."""
+    """Return a list that represents a set sorted by canonical texts; any other value as it is."""
     if name not in _SETS or not isinstance(value, list):
         return value
     return sorted(value, key=lambda item: json_text(item, _DEPTH, _MOST))
@@ -90,14 +91,15 @@ _PARTS: Final = (".weight", ".default.weight")
 
 
 def check_lora(config: Mapping[str, object], tensors: Sequence[AdapterTensor], path: str) -> None:
-    """A method is named; a LoRA adapter's rank and modules are those of its tensors.
+    """Check that a method is named, and that a LoRA adapter's rank and modules agree with its
+    tensors.
 
     Args:
-        path: of the configuration, for messages.
+        path: the path of the configuration, for messages.
 
     Raises:
-        Rejected: A104 a member that every adapter has is missing or of another type; A105 rank,
-            modules and tensors do not go together.
+        Rejected: A104: a required member is missing or of another type.  A105: rank, modules and
+            tensors do not agree.
     """
     method = config.get("peft_type")
     if not isinstance(method, str) or not method:
@@ -123,7 +125,7 @@ def check_lora(config: Mapping[str, object], tensors: Sequence[AdapterTensor], p
 
 
 def _side(shapes: Mapping[str, Sequence[int]], mark: str, path: str) -> dict[str, tuple[int, ...]]:
-    """The shapes of one side's matrices, by module, each of which has one."""
+    """Return the shapes of one side's matrices by module; each module may have only one."""
     found: dict[str, tuple[int, ...]] = {}
     for name, shape in shapes.items():
         for part in _PARTS:
@@ -136,7 +138,9 @@ def _side(shapes: Mapping[str, Sequence[int]], mark: str, path: str) -> dict[str
 
 
 def _check_targets(targets: object, modules: Iterable[str], path: str) -> None:
-    """Each target is a module that has tensors; each module that has some is a target."""
+    """Check that each target names a module with tensors, and each module with tensors is a
+    target.
+    """
     if not isinstance(targets, list):
         return  # a pattern, whose meaning depends on the model
     known = {target for target in targets if isinstance(target, str)}
@@ -148,7 +152,7 @@ def _check_targets(targets: object, modules: Iterable[str], path: str) -> None:
 
 
 def _target_of(module: str, targets: set[str]) -> str | None:
-    """The target that names a module: itself, or the end of its path."""
+    """Return the target that names a module: its path, or the end of its path; or None."""
     parts = module.split(".")
     ends = (".".join(parts[at:]) for at in range(max(0, len(parts) - 8), len(parts)))
     return next((end for end in ends if end in targets), None)
@@ -156,14 +160,14 @@ def _target_of(module: str, targets: set[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
-    """An entry of a registry whose folder is what it says.
+    """An entry of a registry.
 
     Attributes:
-        name: as models of grammars name it.
-        adapter_id: of its configuration and tensors, 64 hexadecimal digits.
-        tier: its owner's word for its size.
-        dp_cert_id: the certificate of its training, as its owner names it.
-        eps_train, delta_train: what the training is certified for, exact decimals as texts.
+        name: the name that models of grammars use.
+        adapter_id: the identity of its configuration and tensors, 64 hexadecimal digits.
+        tier: the owner's word for its size.
+        dp_cert_id: the owner's name of the certificate of its training.
+        eps_train, delta_train: the certified privacy loss of its training, exact decimals as texts.
     """
 
     name: str
@@ -175,7 +179,7 @@ class Adapter:
 
     @property
     def asked(self) -> Mapping[str, Json]:
-        """What the records of an ask say of it."""
+        """The members for records of questions."""
         return {
             "adapter_id": self.adapter_id,
             "dp_cert_id": self.dp_cert_id,
@@ -185,7 +189,7 @@ class Adapter:
 
     @property
     def listed(self) -> Mapping[str, Json]:
-        """What the first record of a ledger says of it."""
+        """The members for the first record of a ledger."""
         return {"name": self.name, "tier": self.tier, **self.asked}
 
 
@@ -194,13 +198,13 @@ def adapters_of(
     registry: Iterable[Adapter],
     chosen: Callable[[Sequence[Model]], Sequence[Model]] = tuple,
 ) -> tuple[Adapter, ...]:
-    """The adapters that the models of a grammar run with, in order of their names.
+    """Return the adapters of the models of a grammar, sorted by name.
 
     Args:
-        chosen: which of a tool's models are meant.
+        chosen: selects from the models of a tool.
 
     Raises:
-        Rejected: A102 a model names one that the registry does not have.
+        Rejected: A102: a model names an adapter that the registry lacks.
     """
     known = {adapter.name: adapter for adapter in registry}
     named = {
@@ -216,5 +220,5 @@ def adapters_of(
 
 
 def adapter_of(model: Model, adapters: Iterable[Adapter]) -> Adapter | None:
-    """The adapter of a model, or None."""
+    """Return the adapter of a model, or None."""
     return next((adapter for adapter in adapters if adapter.name == model.adapter), None)

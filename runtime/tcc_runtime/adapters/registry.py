@@ -1,10 +1,10 @@
-"""Reads the registry of adapters and the PEFT folders that it names, and compares them.
+"""Reading the registry of adapters and its PEFT folders, and comparing them.
 
-Text: docs/adapters.md.  A run takes entries only where each folder is what its entry says; what is
-altered, missing or unknown is rejected before anything is asked.  Of a folder two files count:
-`adapter_config.json`, and `adapter_model.safetensors`, which safetensors' own reader has to accept.
-Nothing in them is run: pickled weights (`adapter_model.bin`) are never opened.
-Cost: one pass over the bytes of the tensors of every folder, a piece at a time.
+Text: docs/adapters.md.  A run uses a registry only if each folder agrees with its entry.  Changed,
+missing or unknown folders are rejected before the first question.  Two files of a folder are read:
+`adapter_config.json`, and `adapter_model.safetensors`, which the reader of safetensors must accept.
+No code in them is run: pickled weights (`adapter_model.bin`) are never opened.
+Cost: one pass over the bytes of the tensors of every folder, in pieces.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class ReaderMissing(ImportError):
 
 
 def folder_id(folder: Path) -> str:
-    """The identity of the adapter in a folder.
+    """Return the identity of the adapter in a folder.
 
     Raises:
-        Rejected: A103 it, or a file of it, is missing or cannot be read; A104 a file has not its
-            form; A105 the two do not go together.
+        Rejected: A103: the folder or a file is missing or unreadable.  A104: a file is malformed.
+            A105: the files do not agree.
         ReaderMissing: safetensors is not installed.
     """
     config = _config(folder / CONFIG)
@@ -66,7 +66,7 @@ def _config(path: Path) -> Mapping[str, object]:
 
 
 def _tensors(path: Path) -> Sequence[AdapterTensor]:
-    """The tensors of a file, in the order of their names."""
+    """Return the tensors of a file, sorted by name."""
     with _regular(path) as handle:
         before = os.fstat(handle.fileno())
         start = int.from_bytes(handle.read(8), "little")
@@ -86,7 +86,9 @@ def _tensors(path: Path) -> Sequence[AdapterTensor]:
 
 
 def _check_same(handle: IO[bytes], path: Path, before: os.stat_result) -> None:
-    """What was read is the file that safetensors took, as it was then: it is opened twice."""
+    """Check that the file did not change while it was read: it is opened twice, here and by
+    safetensors.
+    """
     try:
         seen = [os.fstat(handle.fileno()), path.stat()]
     except OSError:
@@ -127,7 +129,7 @@ def _pieces(handle: IO[bytes], size: int) -> Iterator[bytes]:
 
 
 def _known_to_safetensors(path: Path) -> dict[str, tuple[str, list[int]]]:
-    """Type and shape of each tensor, by the reader of the format itself."""
+    """Return type and shape of each tensor, as the reader of safetensors gives them."""
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError as error:
@@ -141,7 +143,7 @@ def _known_to_safetensors(path: Path) -> dict[str, tuple[str, list[int]]]:
 
 
 def _regular(path: Path) -> IO[bytes]:
-    """A regular file, open; nothing that would be waited for, such as a pipe."""
+    """Open a regular file.  A pipe or another special file is refused without waiting for it."""
     try:
         number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:
@@ -154,7 +156,9 @@ def _regular(path: Path) -> IO[bytes]:
 
 
 def _object(data: bytes, path: Path) -> Mapping[str, object]:
-    """A JSON object, each member once, numbers that are not whole as decimals."""
+    """Return a JSON object whose members occur once, with numbers that are not whole as
+    Decimals.
+    """
     try:
         value = json.loads(
             data.decode(), object_pairs_hook=_once, parse_float=Decimal, parse_constant=_refused
@@ -196,7 +200,12 @@ _CODES: Final = Codes(Code.ADAPTER_REGISTRY, Code.ADAPTER_REGISTRY)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryEntry:
-    """An entry, the folder that it speaks of, and how it was trained, where it says so."""
+    """An entry of a registry.
+
+    Attributes:
+        folder: the folder of the adapter.
+        training: the mechanism of its training; None: the entry does not state it.
+    """
 
     adapter: Adapter
     folder: Path
@@ -204,11 +213,12 @@ class RegistryEntry:
 
 
 def read_registry(path: Path) -> tuple[Adapter, ...]:
-    """The adapters of a registry, in order of their names, each held to its folder.
+    """Return the adapters of a registry, sorted by name, after comparing each with its folder.
 
     Raises:
-        Rejected: A101 the file is no registry; A103 to A105 as of a folder; A106 a folder has
-            another identity than its entry; A107 its training comes to more than its entry says.
+        Rejected: A101: the file is no registry.  A103 to A105: see :func:`folder_id`.  A106: a
+            folder has another identity than its entry.  A107: the stated training loses more
+            privacy than the entry certifies.
         ReaderMissing: safetensors is not installed.
         OSError: the registry cannot be read.
     """
@@ -222,13 +232,13 @@ def read_registry(path: Path) -> tuple[Adapter, ...]:
 
 
 def read_entries(path: Path) -> tuple[RegistryEntry, ...]:
-    """The entries of a registry, as they stand there.
+    """Return the entries of a registry, without looking at their folders.
 
     Raises:
-        Rejected: A101 the file is no registry.
-        OSError: it cannot be read.
+        Rejected: A101: the file is no registry.
+        OSError: the file cannot be read.
     """
-    # A pipe is refused, not waited for.
+    # A pipe is refused without waiting for it.
     with os.fdopen(os.open(path, os.O_RDONLY | _NOT_WAITING), "rb") as handle:
         regular = stat.S_ISREG(os.fstat(handle.fileno()).st_mode)
         ensure(regular, Code.ADAPTER_REGISTRY, str(path), "a regular file", "something else")
@@ -279,7 +289,9 @@ def _entry(path: Path, name: str, value: object) -> RegistryEntry:
 
 
 def _training(value: object, place: str) -> Atom:
-    """The mechanism of a training, as an atom: its noise is told for a clipping norm of 1."""
+    """Return the mechanism of a training as an atom.  Its noise is given for a clipping norm of
+    1.
+    """
     if not isinstance(value, dict):
         raise Rejected(Code.ADAPTER_REGISTRY, place, "a table", value)
     same = sorted(value) == sorted(_TRAINING)
@@ -294,15 +306,16 @@ def _training(value: object, place: str) -> Atom:
 
 
 def _decimal(value: Any) -> Any:
-    """A number of TOML as the text of what it prints as; anything else as it is."""
+    """Return a number of TOML as the decimal text that it prints as; any other value as it is."""
     return f"{Decimal(repr(value)):f}" if type(value) in (int, float) else value
 
 
 def _check_training(training: Atom, adapter: Adapter, place: str) -> None:
-    """What is certified is no less than what the training comes to, to its tenth place.
+    """Require that the certified epsilon is at least that of the training, rounded to its tenth
+    place.
 
     Raises:
-        Rejected: A107 it is less.
+        Rejected: A107: it is less.
     """
     delta = exact_delta(adapter.delta_train)
     ensure(

@@ -1,1 +1,1 @@
-"""Analysis of plans without a race: changes, explanations, nearest plans, random draws."""
+"""Analyses of plans without a race: changes, explanations, nearest plans, random draws."""

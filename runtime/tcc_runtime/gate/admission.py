@@ -41,7 +41,7 @@ from tcc_runtime.gate.session_access import Access, decision
 if TYPE_CHECKING:
     from tcc_runtime.gate.delegation import Above
 
-_MOST_BEHIND: Final = 60_000  # milliseconds that the clock may be behind the last record
+_MOST_BEHIND: Final = 60_000  # the most milliseconds by which the clock may lag the last record
 
 # Decisions; they have no effect.
 
@@ -140,12 +140,12 @@ def _asked(
 ) -> Permitted | Held | Decision:
     """Decide a call that only `ask` statements refuse, by the verdicts of persons.
 
-    Returns:
-        A `Decision` with R209 if a person denied it; `Held` if a question is open or has to be
-        asked; `Permitted` if each statement has an approval.
-
     Args:
         asks: the numbers of the `ask` statements that apply.
+
+    Returns:
+        A `Decision` with R209 if a person denied the call.  `Held` if a question is open or has to
+        be asked.  `Permitted` if each statement has an approval.
     """
     session = follower.session
     policy, at_ms = session.policy, call.at_ms
@@ -278,7 +278,7 @@ def admitted(access: Access, permit: Permit, *, sync: bool) -> tuple[Permitted, 
 def _ask(access: Access, found: Held, tool: str, *, sync: bool) -> Decision:
     """Ask a person about a call, unless its question is open; or return a refusal.
 
-    In a shadow session the refusal is R211, because nobody is asked there.
+    In a shadow session the refusal is R211, because such a session asks no person.
 
     Raises:
         Pending: a person has to decide.

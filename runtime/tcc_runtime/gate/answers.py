@@ -84,8 +84,9 @@ def answer_of(
 ) -> ToolAnswer:
     """Read the answer that a tool returned.
 
-    Its value is the structured content; else the only text, as JSON if possible; else `said`.
-    Several blocks without structured content have no members.
+    The value is the structured content.  Without it, it is the only text, parsed as JSON if
+    possible; or `said`, if there is not exactly one text.  Several blocks without structured
+    content have no members.
 
     Args:
         said: the returned value: a result of MCP, a list of blocks of content, one block, a text,
@@ -173,7 +174,7 @@ def _is_block(value: Any, members: frozenset[str] = _OF_TEXT_IN_LISTS) -> bool:
     """Return whether a value is a block of content.
 
     Args:
-        members: those that a block with a text may have.
+        members: the member names that a block with a text may have.
     """
     value = _opened(value)
     if type(value) is not dict:

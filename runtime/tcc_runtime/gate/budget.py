@@ -179,7 +179,7 @@ def atoms_in(atoms: Sequence[Mapping[str, Any] | Atom]) -> tuple[Atom, ...]:
 
 
 def adapters_in(adapters: str | Path | Iterable[Adapter] | None) -> tuple[Adapter, ...] | None:
-    """Return the given adapters, or those of the registry at a path; None for None.
+    """Return adapters as a tuple; a path is read as a registry, None stays None.
 
     Raises:
         Rejected: A101 to A107: the registry is malformed.
@@ -205,7 +205,7 @@ class ModelCall:
         tool: index of the tool in the core.
         choice: the model, and the amounts that it is expected to take.
         refused: better models that the account refused: index among the tool's models, name, and
-            what the account had left.
+            remainder of the account.
         wish: the reservation that the account granted; None: the session has no account.
     """
 
@@ -332,8 +332,8 @@ class ModelCalls:
         """Return the amounts that the call under way took.
 
         Args:
-            answer: the amounts that the caller reports; missing amounts are those that the model
-                declares.
+            answer: the amounts that the caller reports; the model's declaration replaces missing
+                amounts.
             ms: the measured time in milliseconds, if no latency is reported.
 
         Raises:
@@ -348,7 +348,7 @@ class ModelCalls:
         """Replace the reservation of the call under way by the amounts that it took.
 
         Returns:
-            What the account has left; None: the session has no account.
+            The remainder of the account; None: the session has no account.
 
         Raises:
             Rejected: see :meth:`reserve`.
@@ -373,7 +373,7 @@ class ModelCalls:
         return taken_amounts(answer_of(record, line), self._execution().choice.model, 0)
 
     def settle(self, took: SpentAmounts, done: bool) -> None:
-        """End the call under way: add what it took to the amounts spent."""
+        """End the call under way: add its cost to the amounts spent."""
         execution = self._execution()
         self.pending = None
         self._controller.settle(execution.tool, execution.choice, took, WIDTH, int(done))
@@ -402,7 +402,7 @@ class ModelCalls:
         return Drawn(self.account, f"{self._session_id}/{self._searches + 1}")
 
     def left(self) -> Mapping[str, Json]:
-        """Return what is left of each cap, as texts by name."""
+        """Return the remainder of each cap, as texts by name."""
         return left_texts(self.budget.caps.left(used(self.spent)))
 
     def _with(self, took: SpentAmounts, atoms: Sequence[Atom]) -> SpentAmounts:

@@ -264,7 +264,7 @@ class GateCalls(Budgeted):
     def _reserve(self, above: Above, permit: Permit, ticket: Ticket, *, sync: bool) -> Permit:
         """Return the parent's permit for a call that this gate allows; the caller enters it.
 
-        No lock of this session is held while the parent waits, so calls under way can end.
+        The caller holds no lock of this session, so calls under way can end while the parent waits.
         """
         access = self._access
         with access.lock:

@@ -82,7 +82,7 @@ class Above:
             raise SettingsError("parent", "a session that is enforced", "one in the shadow")
 
     def require_counted_once(self, across: Across | None) -> None:
-        """Require that no account counts a call for the child and for one of its parents.
+        """Require that no account counts a call for both the child and a parent.
 
         Raises:
             SettingsError: an account would count each call twice.
@@ -193,7 +193,7 @@ class Above:
         who: str | None,
         answered: bool,
     ) -> None:
-        """Record in the parent what an unknown outcome of a child's call turned out to be.
+        """Record in the parent the outcome of a child's call that was unknown.
 
         If the parent already has this outcome, nothing is written.
 

@@ -127,7 +127,7 @@ class Gate(GateCalls):
         ResumeError: the ledger has another artifact, key or parent, was changed, has a call that
             the parent lacks, or has other attributes than `given`.
         GivenRefused: R102, R103, R105, R106: the grammar declares other attributes.
-        Rejected: the check refuses the artifact; L1xx: the lines of the ledger are no chain; T101
+        Rejected: the check refuses the artifact.  L1xx: the lines of the ledger are no chain.  T101
             to T105: the proof does not hold, or is about other artifacts.
         LedgerError: the ledger cannot be read or written; its cause is a `BlockingIOError` if
             another process has the lock and `wait` is False.
@@ -305,7 +305,7 @@ class Gate(GateCalls):
         who: str | None = None,
         answered: bool = False,
     ) -> None:
-        """Record what an unknown outcome turned out to be; the gate trusts the caller.
+        """Record the outcome of a call whose outcome was unknown.  The gate trusts the caller.
 
         Args:
             seq: the number of the call.
@@ -318,8 +318,8 @@ class Gate(GateCalls):
                 with `errors mean failed`.
 
         Raises:
-            ValueError: no call of this number is unknown; the outcome or a value is invalid; `who`
-                is no name; or too many calls follow, so that validators would decline the ledger.
+            ValueError: the call is not unknown, or an argument is invalid.  Or so many calls follow
+                that validators would decline the ledger.
             Refused: R303, R305 or R306.
         """
 
@@ -484,7 +484,7 @@ class Gate(GateCalls):
         has read its head.  Then the gate removes the ledger and the key file that it created.
 
         Returns:
-            Whether the ledger was removed.
+            True if the ledger was removed.
         """
         gone = not self._told and reopening.withdraw(self._access)
         self.close()

@@ -1,4 +1,5 @@
-"""Questions about a session that change nothing: the calls allowed now, the history, what is left.
+"""Questions about a session that change nothing: the calls allowed now, the history, the rest of
+limits.
 
 Text: docs/gate.md.  Each answer first reads the records that other processes have written.
 """
@@ -35,7 +36,7 @@ from tcc_runtime.pricing.drawing import Drawing
 from tcc_runtime.pricing.quotes import Quoter
 from tcc_runtime.settings.settings import Settings
 
-# What was called.
+# The history.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +115,7 @@ class Inspection:
 
     @property
     def pending(self) -> tuple[Pending, ...]:
-        """The open questions to persons, in the order in which they were asked."""
+        """The open questions to persons, the oldest first."""
         with self._access.lock:
             session = self._session()
             if session is None or session.ended:
@@ -395,8 +396,9 @@ class Budgeted(Inspection):
         Args:
             seed: 32 bytes; None draws one.
             quoter, atoms, adapters, settings: see :func:`tcc.search`.  ``after`` is set to the
-                calls of the session.  With a budget, its caps, `delta` and `atoms` replace those of
-                `settings`.
+                calls of the session.  With a budget, its caps, weights, `margin`, `delta`,
+                `accounting` and `atoms` replace the given ones, unless the costs of the artifact
+                are fixed.
 
         Raises:
             ValueError: see :meth:`word`.

@@ -4,9 +4,9 @@ The gate decides one call at a time, in the order of the requests: threads and t
 queue.  A call keeps its turn until it is over.  A call of a `parallel` tool gives the turn to the
 next caller once it is admitted.  A call inside the block of another call of the same thread or task
 raises instead of deadlocking.  So does a call in a thread or task that was started in the block.
-If the block reports no outcome, the outcome is recorded as unknown.  Text: docs/gate.md,
-docs/budgets.md.  Cost: constant time, and the gate's records; waiting threads and tasks use no
-processor time.
+If the block reports no outcome, the outcome is recorded as unknown.
+Text: docs/gate.md, docs/budgets.md.
+Cost: constant time, and the gate's records; waiting threads and tasks use no processor time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Ticket:
         thread: the thread that asked for the turn.
         held: whether the ticket has the turn, or its call is under way.
         seq, began: the number of the call, and its start in milliseconds by the gate's clock.
-        watched, outcome: the observer's state of this call, and what it reports at the end.
+        watched, outcome: the observer's state of this call, and the outcome that it reports at the
+            end.
         waits: whether the caller has to wait for the disk after the outcome.
     """
 
@@ -109,7 +110,7 @@ _is_held: Final = attrgetter("held")
 
 
 def _held_here() -> tuple[Ticket, ...]:
-    """Return the turns that this thread or task, or the one that started it, has."""
+    """Return the turns of this thread or task, and of the thread or task that started it."""
     inside = _inside.get()
     if len(inside) == 1:  # usually the turn of the previous call
         return inside if inside[0].held else ()
@@ -156,8 +157,8 @@ class Turns:
         """Wait for the turn in a thread.
 
         Raises:
-            Nested: the thread, or the one that started it, has the turn; or a task of this thread
-                waits for it.
+            Nested: the thread, or the thread that started it, has the turn; or a task of this
+                thread waits for it.
             Crowded: the queue is full.
         """
         ticket, own = Ticket(None), _held_here()
@@ -189,7 +190,7 @@ class Turns:
         """Wait for the turn in a task.
 
         Raises:
-            Nested: the task, or the one that started it, has the turn.
+            Nested: the task, or the task that started it, has the turn.
             Crowded: the queue is full.
         """
         ticket = Ticket(asyncio.get_running_loop())
@@ -288,7 +289,7 @@ class Turns:
         """Re-arm the holder's ticket, unless a call got its outcome since `changes` was read.
 
         Returns:
-            Whether the ticket was re-armed.
+            True if the ticket was re-armed.
         """
         with self._lock:
             if self.changes != changes:
@@ -324,7 +325,7 @@ class Took:
     counts.
 
     Attributes:
-        result: what the call returned.
+        result: the value that the call returned.
         price: cents.
         latency_ms: milliseconds; None: the gate measures them.
         epsilon: an exact decimal of at most nine places, as a text.
@@ -470,8 +471,7 @@ class Permit:
             observed: the values of the answer by name, instead of reading them from `result`; or a
                 `ToolAnswer` if the caller has read `result` already.  Unless values are given, the
                 texts of the answer decide whether the call failed or its outcome is unknown.
-            took: the cost of a call of a model; None: what the model declares, and the measured
-                time.
+            took: the cost of a call of a model; None: the declared cost and the measured time.
         """
         self._settle("done", result, observed, took=took)
 

@@ -103,7 +103,7 @@ class Policy:
             race_count=(),
         )
 
-    # What plans allow.
+    # Plans.
 
     def leads_on(self, position: Position, offer: Offer) -> bool:
         """Return whether some plan continues after a call at a position, for some answer."""

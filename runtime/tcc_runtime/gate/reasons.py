@@ -100,8 +100,8 @@ def _conjuncts_text(then: nodes.Node, failing: Sequence[int]) -> str:
 
 
 def _over(session: Session, call: Call, number: int, rule: forms.Rule) -> dict[str, str]:
-    """Return `relation` and `remedy` of a limit: the numbers that exceed it, and what it would
-    allow.
+    """Return `relation` and `remedy` of a limit: the numbers that exceed it, and the condition
+    under which it would allow the call.
     """
     decider, history = session.policy.decider, cast(FastHistory, session.course.history)
     draw = decider.draw(number, history, call, call.at_ms)

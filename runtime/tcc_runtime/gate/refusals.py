@@ -63,7 +63,7 @@ class Decision:
         allowed: whether the call may be made.
         code: the reason of the refusal; None if the call is allowed.
         place: the argument at fault, the text of the statement that refuses, or another part of the
-            gate that the refusal is about; empty if there is none.
+            gate that the refusal is about; or empty.
         statement: the number of the statement that refuses; None: no statement refuses.
         offer: the requested call of the artifact; None: the artifact has no such call.
     """

@@ -1,9 +1,9 @@
 """Texts that explain a refusal: the arguments that matter, and what would be allowed.
 
 The texts are in the language.  Values of the refused call replace ``same f``, ``this.f`` and
-arguments inside a filter.  The body of a `let` replaces its name.  Text: docs/gate.md.  Cost:
-:class:`Remedies` builds a text once for each statement, tool and set of failing parts.  A refusal
-fills in the values.
+arguments inside a filter.  The body of a `let` replaces its name.
+Text: docs/gate.md.  Cost: :class:`Remedies` builds a text once for each statement, tool and set of
+failing parts.  A refusal fills in the values.
 """
 
 from __future__ import annotations

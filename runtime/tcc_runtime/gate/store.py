@@ -79,8 +79,8 @@ class StoredSession:
         calls: the number of recorded calls.
         unknown: the number of calls without a known outcome, including calls under way.
         pending: the number of open questions to persons.
-        state: `live`; `spent`: not ended, but no plan allows a further call; `ended`; or
-            `abandoned`: ended by `finish(abandon=True)`.
+        state: `live`, `spent` (not ended, but no plan allows a further call), `ended`, or
+            `abandoned` (ended by `finish(abandon=True)`).
         principal: the name of its principal in the store, hex; None: it has no principal.
     """
 
@@ -636,7 +636,7 @@ class Sessions:
                     if self.durable:
                         sync_folder(path.parent)
 
-    # What is there.
+    # Look-ups.
 
     def list(self) -> tuple[StoredSession, ...]:
         """Return all sessions, the oldest first.  Takes no lock, and writes nothing.

@@ -132,7 +132,7 @@ def wrap(
         pending: returns the result of a call that waits for a person; None raises `Pending`.
 
     Raises:
-        BindingError: the grammar has no such tool; the function is a generator; or a parameter
+        BindingError: the grammar has no such tool, the function is a generator, or a parameter
             cannot be passed by name.
     """
     tool = getattr(function, "__name__", "") if name is None else name

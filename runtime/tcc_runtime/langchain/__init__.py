@@ -1,5 +1,5 @@
-"""LangChain's tools behind a gate, and LangGraph around one (extra ``langgraph``).
+"""LangChain tools behind a gate, and graphs of LangGraph around one (extra ``langgraph``).
 
-Start with :mod:`tcc_runtime.langchain.guard`: the gate stands inside the tools, so nothing that a
-graph or a middleware does to a call comes after it.  Text: docs/langgraph.md.
+Start with :mod:`tcc_runtime.langchain.guard`.  The gate is inside the tools, so no graph or
+middleware can change a call after the decision.  Text: docs/langgraph.md.
 """

@@ -2,9 +2,9 @@
 
 LangGraph runs a tool again from its beginning when a graph resumes, and `interrupt` then returns
 the value of `Command(resume=..)`.  It matches values to interrupts by their order in the task.  So
-a value can meet another question than the one that its author saw: after a crash, or if a task
-makes several calls.  A value with the member `id` is exact.  A value without it is used only if no
-other question can be meant.
+after a crash, or if a task makes several calls, a value can reach another question than its author
+saw.  A value with the member `id` names its question.  A value without it is used only if no other
+question can be meant.
 Text: docs/ask.md.  Cost: a record for each verdict.
 """
 
@@ -22,12 +22,12 @@ from tcc_runtime.gate.gate import Gate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A verdict that a graph was resumed with.
+    """The verdict with which a graph was resumed.
 
     Attributes:
         verdict: `approved` or `denied`.
         who: the name of the person.
-        reason: of a denial.
+        reason: the reason of a denial.
     """
 
     verdict: Literal["approved", "denied"]
@@ -35,7 +35,7 @@ class Answer:
     reason: str = ""
 
     def record(self, gate: Gate, question: Pending) -> str:
-        """Record the verdict; return why it cannot be recorded, or an empty text.
+        """Record the verdict; return the reason if it cannot be recorded, else ''.
 
         Raises:
             Refused: the session has ended, or its ledger cannot be written.
@@ -56,7 +56,7 @@ def ask(gate: Gate, question: Pending) -> Answer | str:
     """Interrupt the graph with a question, or return the verdict that the graph was resumed with.
 
     Returns:
-        the verdict; or a text that says why there is none.
+        The verdict; or a text with the reason why there is no verdict.
 
     Raises:
         GraphInterrupt: the graph stops here, and its caller gets `question.to_json()`.
@@ -71,7 +71,7 @@ def ask(gate: Gate, question: Pending) -> Answer | str:
 
 
 def answer_of(gate: Gate, question: Pending, value: object) -> Answer | str:
-    """Return the verdict in a value of `Command(resume=..)`, or why there is none."""
+    """Return the verdict in a value of `Command(resume=..)`, or the reason why it has none."""
     if not isinstance(value, Mapping):
         return 'resume with {"id": .., "verdict": "approved" or "denied", "who": NAME}'
     verdict, who, reason = value.get("verdict"), value.get("who"), value.get("reason", "")

@@ -4,11 +4,11 @@
 
 The controller proposes the next call of a certified plan; the tools ask the gate and record; the
 accountant reads the ledger, and ends the session at the end of a plan.  After an answer that the
-plan did not assume, or a failure, the controller searches again from the calls that were made.
-The state of the graph says only which call was proposed; the ledger says how it ended.  So a graph
-resumed from an older checkpoint, or in another process, goes on where the session is.
-Text: docs/langgraph.md.  Cost: that of the searches (one at the start, one wherever the plan is
-departed from), of the gate and of the tools.
+plan did not assume, or a failure, the controller searches again from the calls that were made.  The
+state of the graph has only the proposed call; the ledger has its outcome.  So a graph that is
+resumed from an older checkpoint, or in another process, continues where the session is.
+Text: docs/langgraph.md.  Cost: that of the searches, the gate and the tools.  A search runs at the
+start, and after each departure from the plan.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tcc_runtime.langchain.guard import guard
 from tcc_runtime.outcome import Run
 from tcc_runtime.pricing.quotes import Quoter
 
-# Route: the plan of a certified search, compared with the ledger.
+# The route: the plan of a certified search, compared with the ledger.
 
 Opened: TypeAlias = "Mapping[str, Any]"
 Source: TypeAlias = "Mapping[str, Opened] | Callable[[PlanStep], Opened | None]"
@@ -54,13 +54,13 @@ class RouteState(TypedDict, total=False):
     """The state of a planned graph.
 
     Attributes:
-        messages: of each call that was proposed, and of its answer.
+        messages: a message for each proposed call, and for its answer.
         tcc_head: the head of the session's ledger.
-        proposed: canonical text of the call that was proposed last.
-        seq: the number that it was to have.
-        refused: that call again, where the gate does not let it through.
-        stop: why the graph ended; empty while it goes on.
-        reason: the same in words.
+        proposed: the canonical text of the call that was proposed last.
+        seq: the number that this call would get in the session.
+        refused: the text of this call if the gate refused it, else ''.
+        stop: the kind of end; '' while the graph continues.
+        reason: the reason of the end in words.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
@@ -74,14 +74,14 @@ class RouteState(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """The nodes beside the tools: the choice of the next call, and its outcome.
+    """The nodes other than the tools: the choice of the next call, and its outcome.
 
     Attributes:
-        gate: of the session.
-        begin: makes the course; it is asked for when the graph first runs.
-        tools: the names of those that can be called.
-        source: the open arguments.
-        resolve: is asked what became of a call whose outcome is unknown.
+        gate: the gate of the session.
+        begin: creates the course, when the graph first runs.
+        tools: the names of the available tools.
+        source: supplies the open arguments.
+        resolve: asked for the outcome of a call whose outcome is unknown.
     """
 
     gate: Gate
@@ -93,14 +93,14 @@ class Route:
     _courses: list[PlanCourse]
 
     def controller(self, state: RouteState) -> dict[str, Any]:
-        """Proposes the next call of the plan, or says why there is none."""
+        """Propose the next call of the plan, or stop with the reason why no call follows."""
         middleware.check_head(self.gate, state.get("tcc_head"))
         with self._lock:
             found = self._next(state.get("refused", ""))
         head = self.gate.head
         if isinstance(found, ExecutionStop):
             return {"stop": found.kind, "reason": found.reason, "refused": "", "tcc_head": head}
-        # The same step has the same id, whoever proposes it again: it is made once.
+        # The same step always gets the same id, so it is made only once.
         ref = f"{self.gate.key_of(found.seq)} {found.call}"
         call = {"name": found.tool, "args": self._arguments(found), "id": ref, "type": "tool_call"}
         return {
@@ -114,7 +114,7 @@ class Route:
         }
 
     def accountant(self, state: RouteState) -> dict[str, Any]:
-        """Reads off the ledger what became of the call; ends the session at the end of a plan."""
+        """Read the outcome of the call from the ledger; at the end of a plan, end the session."""
         middleware.check_head(self.gate, state.get("tcc_head"))
         if state.get("stop") == "finished":
             self._finish()
@@ -160,7 +160,7 @@ class Route:
         return found
 
     def _told(self, seq: int) -> bool:
-        """Return whether the owner knows what became of a call."""
+        """Return whether the owner reported the outcome of a call, which is then recorded."""
         said = None if self.resolve is None else self.resolve(self.gate.happened(seq))
         if said is None:
             return False
@@ -197,28 +197,30 @@ def build_graph(
     store: BaseStore | None = None,
     **settings: Any,
 ) -> CompiledStateGraph[RouteState, None, RouteState, RouteState]:
-    """A compiled graph that does the best plan of an artifact, call by call, through a gate.
+    """Return a compiled graph that executes the best plan of an artifact through a gate, call by
+    call.
 
     Args:
-        artifact: or the path of one, whose certificates are then checked.
-        tools: of LangChain, not yet guarded; at least those that the plan calls.
-        gate: of the session; None begins one that is kept in memory.
-        run: of :func:`tcc.search` over the artifact; None searches when the graph first runs.
-        arguments: the open arguments: by tool, or a callable from a
+        artifact: the artifact; or a path, whose certificates are then checked.
+        tools: LangChain tools that are not guarded; at least those that the plan calls.
+        gate: the gate of the session; None: a session in memory begins.
+        run: a result of :func:`tcc.search` over the artifact; None: the graph searches when it
+            first runs.
+        arguments: the open arguments: a mapping by tool, or a callable that takes a
             :class:`tcc_runtime.executor.course.PlanStep`.
-        results, observe, interrupts: as of :func:`guard`.
-        resolve: is asked what became of a call whose outcome is unknown, as of
-            :func:`tcc.execute`; it runs inside a node, and may interrupt to ask a person.
-        retries: how many calls in a row may fail; each begins a new search.
-        seed: of searches; None takes one that follows from the session's key.
-        checkpointer, store: as of :meth:`langgraph.graph.StateGraph.compile`.
-        quoter, adapters, settings: of searches, as of :func:`tcc.search`; where the session has a
-            budget, its caps, weights, margin, delta and atoms hold for their asks, too.
+        results, observe, interrupts: see :func:`guard`.
+        resolve: asked for the outcome of a call whose outcome is unknown; see :func:`tcc.execute`.
+            It runs inside a node, and may interrupt to ask a person.
+        retries: how many calls in a row may fail; a new search follows each failure.
+        seed: the seed of searches; None: it is derived from the session's key.
+        checkpointer, store: see :meth:`langgraph.graph.StateGraph.compile`.
+        quoter, adapters, settings: options of searches, see :func:`tcc.search`.  If the session has
+            a budget, its caps, weights, margin, delta and atoms replace those in `settings`.
 
     Raises:
-        BindingError: as of :func:`guard`.
-        ValueError: the gate holds its session to another artifact.
-        Rejected: the artifact is refused; A101 to A106, of the registry.
+        BindingError: see :func:`guard`.
+        ValueError: the gate has another artifact.
+        Rejected: the check refuses the artifact; A101 to A106: the registry is malformed.
     """
     opened = artifact if isinstance(artifact, Artifact) else load(Path(artifact))
     held = Gate(opened) if gate is None else gate
@@ -228,7 +230,7 @@ def build_graph(
     known = adapters_in(adapters)
 
     def begin() -> PlanCourse:
-        # A session may have got its budget since: its asks draw on what its calls do.
+        # The session may have begun a budget meanwhile, on which calls and questions both draw.
         limits = {} if opened.fixed_costs else held.limits
         return PlanCourse(
             held,
@@ -262,7 +264,9 @@ def build_graph(
 
 
 def _tools(gate: Gate, guarded: Sequence[BaseTool]) -> ToolNode:
-    """The tools; what they raise is an answer, as the ledger says what it means."""
+    """Return the node of the tools.  Exceptions of tools become answers; the ledger has the
+    outcome.
+    """
 
     def ask(
         request: ToolCallRequest, call: Callable[[ToolCallRequest], middleware.Answer]

@@ -1,9 +1,9 @@
-"""Tools that ask a gate: each call is decided inside the tool, after everything that may change it.
+"""LangChain tools that ask a gate: each call is decided inside the tool, after all changes to it.
 
-A graph may call tools in parallel, rewrite their arguments, jump, retry, resume and travel back
-in time.  None of this is trusted: what a tool's function is about to be run with is decided there,
-one call at a time, and recorded in the session's ledger before the function is run.  A call that
-the ledger has by its id is not made again.
+A graph may call tools in parallel, rewrite their arguments, jump, retry, resume and travel back in
+time.  None of this is trusted.  The gate decides on the arguments with which the tool's function is
+about to run, one call at a time, and records the call before the function runs.  A call whose id is
+in the ledger is not made again.
 Text: docs/langgraph.md.  Cost: linear in the arguments, one decision of the gate, and its records.
 """
 
@@ -38,7 +38,8 @@ from tcc_runtime.langchain.parameters import (
     without_model,
 )
 
-_RUNTIME: Final = "tcc_runtime_of_the_graph"  # of a graph: a parameter that no tool has
+# a parameter name for the graph's runtime that no tool uses
+_RUNTIME: Final = "tcc_runtime_of_the_graph"
 _OWN = ("run", "arun", "invoke", "ainvoke", "stream", "astream", "batch", "abatch")
 
 
@@ -52,32 +53,32 @@ def guard(
     interrupts: middleware.Interrupts = "unknown",
     pending: middleware.WhenPending = "interrupt",
 ) -> list[BaseTool]:
-    """Return the same tools, each of which asks `gate` before it runs.
+    """Return guarded versions of tools, which ask `gate` before they run.
 
     Args:
         tools: tools of LangChain; their names are those of the grammar's tools.
-        gate: the session: one gate for all tools of an agent; or a callable that gives the gate for
-            the `RunnableConfig` of a call, for one graph that serves many threads.  A call without
-            a config, or for which it gives no gate of the same artifact, is not made.
-        artifact: with a callable, what its gates hold to, so that tools are compared with the
-            grammar here; None compares each at its first call.  Where models make calls it is
-            needed.
-        results: the owner's store of answers by tool-call id: a call that was done before, such as
-            after travelling back in time, is answered from it and not made again.  Without it such
-            a call is refused.
-        observe: from a tool's name and its answer to its observed values.  Without it they are
-            those of the answer (:func:`tcc_runtime.gate.answers.answer_of`).
-        interrupts: what an interrupt raised inside a tool means: ``unknown``, for it may have
-            acted; or ``failed``, where your tools interrupt before they act, and then the call is
-            made when the graph is resumed.
-        pending: what happens to a call that waits for a person: ``interrupt`` stops the graph with
-            the question, and `Command(resume={"id": .., "verdict": .., "who": ..})` answers it;
+        gate: one gate for all tools of an agent; or a callable that returns the gate for the
+            `RunnableConfig` of a call, for one graph that serves many threads.  A call without a
+            config, or without a gate of the same artifact, is not made.
+        artifact: with a callable, the artifact of its gates, so that tools are compared with the
+            grammar here.  None: each tool is compared at its first call.  Required if models make
+            calls.
+        results: the owner's store of answers by tool-call id.  A call that was done before, for
+            example before travelling back in time, is answered from it.  Without a store such a
+            call is refused.
+        observe: returns the observed values for a tool's name and answer.  None: they are read from
+            the answer (:func:`tcc_runtime.gate.answers.answer_of`).
+        interrupts: the outcome of a call whose tool raises an interrupt: ``unknown``, because the
+            tool may have acted; or ``failed``, if your tools interrupt before they act.  After
+            ``failed`` the call is made when the graph resumes.
+        pending: the treatment of a call that waits for a person.  ``interrupt`` stops the graph
+            with the question, and `Command(resume={"id":.., "verdict":.., "who":..})` answers it.
             ``tell`` gives the model the question as the answer of its call.
 
     Raises:
-        BindingError: a tool that the grammar does not have, one that is given twice, or one whose
-            class does something around its `_run` that no gate would see; one whose calls models
-            make by the gate's budget, and that has no parameter `model` beside the grammar's.
+        BindingError: the grammar lacks a tool; a tool is given twice; the class of a tool replaces
+            how tools are run; or a model makes the calls of a tool, but the tool has no parameter
+            `model` besides those of the grammar.  ValueError: the gate has another artifact.
     """
     fixed = gate if isinstance(gate, Gate) else None
     held = artifact if fixed is None else fixed.artifact
@@ -112,7 +113,9 @@ def guard(
 
 
 def _require_plain(tool: BaseTool) -> None:
-    """A class that replaces how tools are run may never come to where the gate is asked."""
+    """Require a tool whose class does not replace how tools are run, because that could bypass the
+    gate.
+    """
     if isinstance(tool, GuardedTool):
         raise BindingError(tool.name, "it is guarded already")
     for name in _OWN:
@@ -158,26 +161,28 @@ def _guarded(
 
 
 class GuardedTool(BaseTool):
-    """A tool that runs only what its gate lets through; made by :func:`guard`."""
+    """A tool that runs only if its gate allows the call; created by :func:`guard`."""
 
     _inner: BaseTool = PrivateAttr()
     _recorder: middleware.PermitRecorder = PrivateAttr()
     _parameters: ToolParameters = PrivateAttr()
-    _is_known: bool = PrivateAttr()  # whether the grammar's tool is in `_parameters`
+    _is_known: bool = PrivateAttr()  # whether `_parameters` was built with the grammar's tool
     _takes: Takes = PrivateAttr()
     _takes_in_task: Takes = PrivateAttr()
 
-    # What others read off a tool is the tool's inside.
+    # Properties that frameworks read come from the inner tool.
 
     @property
     def func(self) -> object:
-        """Where a graph looks for the arguments that it injects; not to be called."""
+        """A function whose annotations show a graph which arguments to inject.  It is never
+        called.
+        """
         inner = getattr(self._inner, "func", None) or getattr(self._inner, "coroutine", None)
         if not self._parameters.injected:
             return inner
 
         def told() -> None:
-            """Asks for the graph's runtime beside them: so a call by hand is told from one."""
+            """Also request the graph's runtime, which shows that a graph made the call."""
 
         told.__annotations__ = {} if inner is None else annotations_of(inner)
         if not any(is_runtime(name, kind) for name, kind in self._parameters.injected.items()):
@@ -186,7 +191,7 @@ class GuardedTool(BaseTool):
 
     @property
     def tool_call_schema(self) -> Any:
-        """What a model is told of the arguments."""
+        """The schema of the arguments that a model sees."""
         inner, shown = self._inner, self._is_shown_whole
         return inner.tool_call_schema if shown and inner.args_schema else super().tool_call_schema
 
@@ -196,7 +201,7 @@ class GuardedTool(BaseTool):
         return chosen is None or not chosen.shown
 
     def get_input_schema(self, config: RunnableConfig | None = None) -> TypeBaseModel:
-        """The schema of the tool inside, without the parameter `model`."""
+        """Return the schema of the inner tool, without the parameter `model`."""
         whole = self._is_shown_whole
         return self._inner.get_input_schema(config) if whole else super().get_input_schema(config)
 
@@ -209,9 +214,11 @@ class GuardedTool(BaseTool):
     def _to_args_and_kwargs(
         self, tool_input: str | dict[str, Any], tool_call_id: str | None
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The tool's own schema comes first: what it refuses is no call.
+        """Return the call that :meth:`_run` gets, after the inner tool has parsed the input by its
+        schema.
 
-        Before it, what only a graph or the gate may write: no schema can tell who wrote it.
+        Input that the schema refuses is no call.  Arguments that only a graph or the gate may write
+        are checked before, because no schema can tell who wrote them.
         """
         parameters, chosen = self._parameters, self._parameters.chosen
         told: dict[str, Any] = {"tool": self._inner, "ref": tool_call_id}
@@ -221,7 +228,7 @@ class GuardedTool(BaseTool):
             if _RUNTIME in tool_input and not isinstance(tool_input[_RUNTIME], ToolRuntime):
                 foreign.add(_RUNTIME)
             if foreign:
-                # Nothing declares them, so no gate lets this through.
+                # The grammar does not declare these names, so every gate refuses the call (R102).
                 undeclared = dict.fromkeys(sorted(foreign))
                 return (
                     middleware.GuardedCall(args=(), keywords={}, arguments=undeclared, **told),
@@ -251,10 +258,12 @@ class GuardedTool(BaseTool):
     def _at_gate(
         self, call: middleware.GuardedCall, config: RunnableConfig
     ) -> tuple[middleware.CallRecorder, middleware.GuardedCall]:
-        """The gate of a call, and the call as that gate's grammar has its arguments.
+        """Return the recorder of the gate for a call, and the call with arguments as the grammar
+        has them.
 
         Raises:
-            BindingError: there is no gate; or the grammar declares what a graph injects.
+            BindingError: no gate is found, or the grammar declares an argument that a graph
+                injects.
         """
         name = self._inner.name
         gate = self._recorder.source.of(config, name)
@@ -275,7 +284,7 @@ class GuardedTool(BaseTool):
         config: RunnableConfig,
         run_manager: CallbackManagerForToolRun | None = None,
     ) -> Any:
-        """Ask the gate, run the tool inside, record its outcome."""
+        """Ask the gate, run the inner tool, and record its outcome."""
         recorder, call = self._at_gate(call, config)
         more = self._takes.given(config, run_manager)
         made = self._make(recorder, call, more)
@@ -303,7 +312,7 @@ class GuardedTool(BaseTool):
                 recorder.answered(permit, call, output)
                 return output
         except (Refused, Pending) as error:
-            if permit.outcome is not None:  # of something else that the tool asked for inside
+            if permit.outcome is not None:  # raised by another gated call inside the tool
                 raise
             return error if isinstance(error, Pending) else recorder.refused(call, error)
 
@@ -314,7 +323,7 @@ class GuardedTool(BaseTool):
         config: RunnableConfig,
         run_manager: AsyncCallbackManagerForToolRun | None = None,
     ) -> Any:
-        """As :meth:`_run`; waits for its turn without holding up the loop."""
+        """See :meth:`_run`; waits for its turn without blocking the loop."""
         recorder, call = self._at_gate(call, config)
         more = self._takes_in_task.given(config, run_manager)
         made = await self._amake(recorder, call, more)
@@ -330,7 +339,7 @@ class GuardedTool(BaseTool):
     async def _amake(
         self, recorder: middleware.CallRecorder, call: middleware.GuardedCall, more: dict[str, Any]
     ) -> Any:
-        """As :meth:`_make`."""
+        """See :meth:`_make`."""
         permit = recorder.permit(call)
         try:
             async with permit:
@@ -349,18 +358,18 @@ class GuardedTool(BaseTool):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Takes:
-    """What a tool's `_run` takes beside its arguments.
+    """The parameters of a tool's `_run` besides the arguments.
 
     Attributes:
-        config: the name of the parameter for the configuration; None: there is none.
-        manager: whether it takes the manager of callbacks.
+        config: the name of the parameter for the configuration; None: it has none.
+        manager: whether it takes the callback manager.
     """
 
     config: str | None
     manager: bool
 
     def given(self, config: RunnableConfig, run_manager: object) -> dict[str, Any]:
-        """The same, as LangChain would give it."""
+        """Return these parameters by name, as LangChain would pass them."""
         found: dict[str, Any] = {"run_manager": run_manager} if self.manager else {}
         if self.config is not None:
             found[self.config] = config
@@ -378,7 +387,7 @@ def _takes(function: Callable[..., Any]) -> Takes:
 
 
 def _takes_model(chosen: ModelParameter | None) -> bool | None:
-    """What the gate is told of the tool's parameter `model`."""
+    """Return `takes_model` of :meth:`Gate.call` for a tool's parameter `model`."""
     if chosen is None:
         return False
     return True if chosen.required else None

@@ -1,9 +1,9 @@
-"""Middleware that tells a model what its gate allows, and one call of a guarded tool.
+"""Middleware that tells a model which calls its gate allows; and single calls of guarded tools.
 
-The guard stands inside the tools (:mod:`tcc_runtime.langchain.guard`); middleware is a comfort.  It
-hides tools that no plan allows now, tells the model which calls are allowed, and keeps the head of
-the session's ledger in the graph's state, so that a checkpoint of another session, or of a ledger
-that was replaced, is rejected.  A call is what is asked of the gate, and its result as recorded.
+The tools themselves ask the gate (:mod:`tcc_runtime.langchain.guard`), so the middleware is
+optional.  It hides tools that no plan allows now, and tells the model which calls are allowed.  It
+also keeps the head of the session's ledger in the graph's state, so that a checkpoint of another
+session, or of a replaced ledger, is rejected.
 Text: docs/langgraph.md.
 Cost: linear in arguments and answer; one listing of the allowed calls for each call of the model.
 """
@@ -48,18 +48,18 @@ PENDING: Final = "tcc_pending"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedCall:
-    """A call as it is about to be made.
+    """A call that is about to be made.
 
     Attributes:
-        tool: the one that is run.
-        args, keywords: what it is run with.
-        arguments: the same as JSON values by name, without what a graph injects.
-        ref: the id of the tool call, None where a program runs the tool by hand.
-        models: what the parameter `model` is given, by the name of the model that makes the call;
+        tool: the inner tool that is run.
+        args, keywords: the arguments that the tool is run with.
+        arguments: the same arguments as JSON values by name, without those that a graph injects.
+        ref: the id of the tool call; None: a program runs the tool directly.
+        models: the value of the parameter `model`, by the name of the model that makes the call;
             None: the tool has no such parameter.
-        takes_model: as of :meth:`tcc_runtime.gate.gate.Gate.call`.
-        wrote: the names that the caller wrote, where the arguments are read off when the grammar is
-            known; None: they were.
+        takes_model: see :meth:`tcc_runtime.gate.gate.Gate.call`.
+        wrote: the argument names that the caller wrote, if `arguments` has to be read once the
+            grammar is known; None: `arguments` is complete.
     """
 
     tool: BaseTool
@@ -72,24 +72,24 @@ class GuardedCall:
     wrote: frozenset[str] | None = None
 
     def given(self, permit: Permit) -> dict[str, Any]:
-        """What the tool is run with, once it is known which model makes the call."""
+        """Return the keyword arguments of the tool, with the model that makes the call."""
         if self.models is None or not permit.model:
             return dict(self.keywords)
         return {**self.keywords, wrapping.MODEL: self.models[permit.model]}
 
     @property
     def in_pair(self) -> bool:
-        """True if the tool answers with its content and something beside it."""
+        """True if the tool returns a pair of content and artifact."""
         return self.tool.response_format == "content_and_artifact"
 
 
 @dataclass(slots=True, kw_only=True)
 class GateSource:
-    """Where the gate of a call comes from: one gate, or one for each configuration of a graph.
+    """The source of a call's gate: one gate, or one for each configuration of a graph.
 
     Attributes:
-        gate: a gate, or what gives one for the configuration of a call.
-        digest: of the artifact that all gates hold to; None before the first is known.
+        gate: a gate; or a callable that returns the gate for the configuration of a call.
+        digest: the digest of the artifact of all these gates; None: not known yet.
     """
 
     gate: Gate | Callable[[RunnableConfig], Gate]
@@ -97,17 +97,17 @@ class GateSource:
 
     @property
     def fixed(self) -> Gate | None:
-        """The one gate; None where there is one for each configuration."""
+        """The one gate; None if gates depend on the configuration."""
         return self.gate if isinstance(self.gate, Gate) else None
 
     def of(self, config: RunnableConfig | None, name: str) -> Gate:
-        """The gate of a call.
+        """Return the gate of a call.
 
         Args:
-            name: of what asks, for its error.
+            name: the name of the caller, for errors.
 
         Raises:
-            BindingError: there is no configuration, or no gate of the same artifact for it.
+            BindingError: the call has no configuration, or no gate of the same artifact.
         """
         if isinstance(self.gate, Gate):
             return self.gate
@@ -116,7 +116,7 @@ class GateSource:
             raise BindingError(name, "it was run without a config, which says whose gate decides")
         try:
             found = self.gate(config)
-        except Exception as error:  # the function is its owner's
+        except Exception as error:  # the callable is the owner's
             said = f"no gate for this config: {type(error).__name__}"
             raise BindingError(name, said) from error
         if not isinstance(found, Gate):
@@ -130,14 +130,15 @@ class GateSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermitRecorder:
-    """Asks for permits, and reports their outcomes to the gate.
+    """Options for asking gates and reporting outcomes; see
+    :func:`tcc_runtime.langchain.guard.guard`.
 
     Attributes:
-        source: of the gate of a call.
-        results: the owner's store of answers by tool-call id.
-        observe: what an answer of a tool says; None: as :mod:`tcc_runtime.gate.answers` reads it.
-        interrupts: what an interrupt means.
-        pending: what happens to a call that waits for a person.
+        source: the source of a call's gate.
+        results: the owner's store of answers by tool-call id; or None.
+        observe: returns the values of an answer; None: :mod:`tcc_runtime.gate.answers` reads them.
+        interrupts: the outcome of a call whose tool raises an interrupt.
+        pending: the treatment of a call that waits for a person.
     """
 
     source: GateSource
@@ -147,16 +148,16 @@ class PermitRecorder:
     pending: WhenPending
 
     def of(self, gate: Gate) -> CallRecorder:
-        """What asks and tells that gate."""
+        """Return the recorder for one gate."""
         return CallRecorder(told=self, gate=gate, failing=wrapping.errors_failed(gate.artifact))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRecorder:
-    """Asks one gate, and reports the outcome of a call to it.
+    """Asks one gate for permits, and reports the outcomes of calls to it.
 
     Attributes:
-        failing: the tools whose errors mean that nothing happened.
+        told: the options. failing: the names of the tools with `errors mean failed`.
     """
 
     told: PermitRecorder
@@ -164,7 +165,10 @@ class CallRecorder:
     failing: frozenset[str]
 
     def permit(self, call: GuardedCall) -> Permit:
-        """A permit for it, not yet entered; a call that failed is another one when made again."""
+        """Return a permit for a call, which is not entered yet.
+
+        If the call with this id failed, the repeated call gets another id.
+        """
         ref = call.ref
         again = 2
         while ref is not None and self.gate.outcome_of(ref) == "failed":
@@ -173,7 +177,9 @@ class CallRecorder:
         return self.gate.call(call.tool.name, call.arguments, ref=ref, takes_model=call.takes_model)
 
     def raised(self, permit: Permit, call: GuardedCall, error: Exception) -> None:
-        """The tool raised: what is known not to have happened has failed, the rest is unknown."""
+        """Report a tool that raised: failed if it surely did not act, else nothing, so that it is
+        unknown.
+        """
         if isinstance(error, GraphInterrupt):
             if permit.outcome is None and self.told.interrupts == "failed":
                 permit.failed("the tool interrupted before it acted")
@@ -181,21 +187,24 @@ class CallRecorder:
             wrapping.raised(permit, call.tool.name, error, self.failing)
 
     def answered(self, permit: Permit, call: GuardedCall, output: Any) -> None:
-        """Report what the tool returned."""
+        """Report the value that the tool returned."""
         answer = read_answer(output, call.in_pair)
         if answer.error is False:
             if self.told.results is not None and call.ref is not None:
-                # First the answer, then the record: a call that is done can be answered again.
+                # Store the answer before the record, so that a call that is done can always be
+                # answered again.
                 self.told.results[call.ref] = output
             if self.told.observe is not None:
                 answer = replace(answer, value=dict(self.told.observe(call.tool.name, output)))
         permit.done(plain(output), answer)
 
     def refused(self, call: GuardedCall, refusal: Refused) -> Any:
-        """What stands for the answer of a call that was not made.
+        """Return the answer for a call that was not made.
+
+        If the call was done before and the store has its answer, this is the stored answer.
 
         Raises:
-            Refused: the caller is no graph, and would take a text for an answer.
+            Refused: a program made the call directly, and would take a text for an answer.
         """
         if call.ref is None:
             raise refusal
@@ -204,11 +213,11 @@ class CallRecorder:
         return _told(call, wrapping.refusal_text(refusal), {REFUSAL: refusal.code})
 
     def asked(self, call: GuardedCall, question: Pending) -> asking.Answer | str:
-        """Ask the caller of the graph, or return why nobody is asked here.
+        """Ask the caller of the graph; return the verdict, or a text if no person is asked here.
 
         Raises:
             GraphInterrupt: the graph stops, and resumes with a verdict.
-            Pending: a program made the call by hand.
+            Pending: a program made the call directly.
         """
         if call.ref is None:
             raise question
@@ -217,10 +226,10 @@ class CallRecorder:
         return asking.ask(self.gate, question)
 
     def waiting(self, call: GuardedCall, question: Pending, why: str = "") -> Any:
-        """Return what stands for the answer of a call that waits for a person.
+        """Return the answer for a call that waits for a person.
 
         Raises:
-            Pending: a program made the call by hand.
+            Pending: a program made the call directly.
         """
         if call.ref is None:
             raise question
@@ -228,8 +237,8 @@ class CallRecorder:
         return _told(call, text, {REFUSAL: question.code, PENDING: question.to_json()})
 
     def _has_answer(self, call: GuardedCall, refusal: AlreadyDone) -> bool:
-        """Return whether the store has the answer of this very call: an id alone is easily given
-        twice.
+        """Return whether the store has the answer of this call.  The arguments are compared, too,
+        because ids may repeat.
         """
         if self.told.results is None or call.ref not in self.told.results:
             return False
@@ -237,7 +246,7 @@ class CallRecorder:
 
 
 def _told(call: GuardedCall, text: str, artifact: dict[str, Any]) -> Any:
-    """Return an error for the model, as a tool of this kind answers."""
+    """Return an error for the model, in the form in which the tool answers."""
     message = ToolMessage(
         content=text,
         name=call.tool.name,
@@ -249,9 +258,10 @@ def _told(call: GuardedCall, text: str, artifact: dict[str, Any]) -> Any:
 
 
 def read_answer(output: Any, in_pair: bool) -> ToolAnswer:
-    """What a tool returned: content, with an artifact, or messages.
+    """Return the answer in the value that a tool returned: content, with an artifact, or messages.
 
-    A model reads the content alone.  Structured content of MCP in an artifact is compared, too.
+    A model reads only the content.  Structured content of MCP in an artifact is compared with it,
+    too.
 
     Args:
         in_pair: whether the tool returns its content and an artifact.
@@ -272,20 +282,20 @@ def read_answer(output: Any, in_pair: bool) -> ToolAnswer:
 
 
 def _beside(contents: Sequence[Any], artifact: Any, error: bool | None) -> ToolAnswer:
-    """The answer in contents that a model reads, with the artifact beside them."""
+    """Return the answer in the contents that a model reads, and in the artifact."""
     contents = contents or ({},)
     if isinstance(artifact, BaseModel):
         artifact = artifact.model_dump()
     if not isinstance(artifact, dict):
         return answer_of(*contents, error=error)
     inside = artifact.get("structured_content")
-    if isinstance(inside, dict):  # where the adapters of MCP put what the server calls so
+    if isinstance(inside, dict):  # the key that the adapters of MCP use for structured content
         return answer_of(*contents, structured=inside, error=error)
     return answer_of(*contents, value=artifact, error=error)
 
 
 def _messages(output: Any) -> list[BaseMessage]:
-    """The messages in what a tool returned: one, those of a command, or lists of these."""
+    """Return the messages in a tool's value: one message, those of a command, or lists of these."""
     if isinstance(output, BaseMessage):
         return [output]
     if isinstance(output, Command):
@@ -298,7 +308,9 @@ def _messages(output: Any) -> list[BaseMessage]:
 
 
 def plain(output: Any) -> Any:
-    """What a tool returned, without what is around it: an artifact comes before its content."""
+    """Return a tool's value without LangChain's wrappers; an artifact is preferred to its
+    content.
+    """
     artifact: object = None
     if type(output) is tuple and len(output) == 2:
         output, artifact = output
@@ -307,7 +319,7 @@ def plain(output: Any) -> Any:
     if isinstance(artifact, BaseModel):
         artifact = artifact.model_dump()
     if isinstance(artifact, dict):
-        # Where the adapters of MCP put what the server calls so.
+        # The key that the adapters of MCP use for structured content.
         inside = artifact.get("structured_content")
         return inside if isinstance(inside, dict) else artifact
     return output.model_dump() if isinstance(output, BaseModel) else output
@@ -317,14 +329,14 @@ Answer: TypeAlias = "ToolMessage | Command[Any]"
 
 
 class ForeignHead(RuntimeError):
-    """The head in a checkpoint is none that this session's ledger ever had."""
+    """The head in a checkpoint was never the head of this session's ledger."""
 
 
 def check_head(gate: Gate, head: str | None) -> None:
-    """Refuse a head that is no ancestor of the head of the gate's ledger.
+    """Require that a head is the current or an earlier head of the gate's ledger.
 
     Args:
-        head: what a graph's state kept, hex; None where it kept nothing yet.
+        head: the head in a graph's state, hex; None: the state has none yet.
 
     Raises:
         ForeignHead: the checkpoint belongs to another session.
@@ -337,7 +349,7 @@ def check_head(gate: Gate, head: str | None) -> None:
 
 
 def head_of(state: object) -> str | None:
-    """The head that a graph's state kept."""
+    """Return the head in a graph's state, or None."""
     found = state.get("tcc_head") if isinstance(state, dict) else getattr(state, "tcc_head", None)
     return found if found is None else str(found)
 
@@ -349,17 +361,18 @@ class GatedState(types.AgentState[Any]):
 
 
 class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
-    """Masks tools, tells the model what is allowed, keeps the ledger's head in the state.
+    """Hides tools, tells the model which calls are allowed, and keeps the ledger's head in the
+    state.
 
     Args:
-        gate: the session that the agent's tools are guarded by, or what gives it for the
-            configuration of a run: the same as :func:`guard` has.
-        mask: whether tools that no plan allows now are hidden from the model.
-        tell: whether a system message lists the calls that are allowed now, and whether the plan
-            may end here.
-        strict: whether a tool that this gate does not guard is neither shown to the model nor run,
-            and a tool that the model's provider runs is not offered.  Give this middleware last:
-            one that comes after it may still add or exchange tools.
+        gate: the gate of the agent's tools; or the callable that returns it for a configuration, as
+            for :func:`guard`.
+        mask: whether to hide tools that no plan allows now from the model.
+        tell: whether to add a system message with the calls that are allowed now, and whether the
+            plan may end here.
+        strict: whether to hide tools that this gate does not guard, refuse their calls, and not
+            offer tools that the model's provider runs.  Put this middleware last in the list,
+            because a later one may still add or replace tools.
     """
 
     state_schema = GatedState
@@ -382,7 +395,7 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
 
     @property
     def _gate(self) -> Gate:
-        """The gate of the run that this is called in."""
+        """The gate of the current run."""
         fixed = self._source.fixed
         if fixed is not None:
             return fixed
@@ -393,7 +406,7 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
         return self._source.of(config, "TccMiddleware")
 
     def before_model(self, state: GatedState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Refuse a foreign checkpoint, and keep the head of the ledger as it is now."""
+        """Refuse a checkpoint of another session, and store the current head of the ledger."""
         gate = self._gate
         check_head(gate, state.get("tcc_head"))
         return {"tcc_head": gate.head}
@@ -401,31 +414,33 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
     async def abefore_model(
         self, state: GatedState, runtime: Runtime[Any]
     ) -> dict[str, Any] | None:
-        """As :meth:`before_model`."""
+        """See :meth:`before_model`."""
         return self.before_model(state, runtime)
 
     def after_agent(self, state: GatedState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Keep the head of the ledger as it is at the end."""
+        """Store the head of the ledger at the end."""
         return self.before_model(state, runtime)
 
     async def aafter_agent(self, state: GatedState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """As :meth:`after_agent`."""
+        """See :meth:`after_agent`."""
         return self.before_model(state, runtime)
 
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]
     ) -> Answer:
-        """Refuse a call that a foreign checkpoint left to be made, or that no gate decides."""
+        """Refuse a call from a checkpoint of another session, or one that no gate decides."""
         return self._unguarded(request) or handler(request)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
     ) -> Answer:
-        """As :meth:`wrap_tool_call`."""
+        """See :meth:`wrap_tool_call`."""
         return self._unguarded(request) or await handler(request)
 
     def _unguarded(self, request: ToolCallRequest) -> ToolMessage | None:
-        """The answer to a call of a tool that this gate does not guard; None: it may go on."""
+        """Return the answer to a call of a tool that this gate does not guard; None: the call may
+        be made.
+        """
         gate = self._gate
         check_head(gate, head_of(request.state))
         if not self._strict or self._guards(request.tool):
@@ -450,7 +465,7 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
         request: types.ModelRequest[Any],
         handler: Callable[[types.ModelRequest[Any]], types.ModelResponse[Any]],
     ) -> types.ModelResponse[Any]:
-        """Call the model with the tools and the words of this moment."""
+        """Call the model with the current tools and system message."""
         return handler(self._narrowed(request))
 
     async def awrap_model_call(
@@ -458,7 +473,7 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
         request: types.ModelRequest[Any],
         handler: Callable[[types.ModelRequest[Any]], Awaitable[types.ModelResponse[Any]]],
     ) -> types.ModelResponse[Any]:
-        """As :meth:`wrap_model_call`."""
+        """See :meth:`wrap_model_call`."""
         return await handler(self._narrowed(request))
 
     def _narrowed(self, request: types.ModelRequest[Any]) -> types.ModelRequest[Any]:
@@ -481,7 +496,7 @@ class TccMiddleware(AgentMiddleware[GatedState, Any, Any]):
 
 
 def _with(before: SystemMessage | None, told: str) -> SystemMessage:
-    """The system message with a text behind it; its own blocks stay as they are."""
+    """Return the system message with a text appended; its own blocks stay unchanged."""
     if before is None:
         return SystemMessage(content=told)
     if isinstance(before.content, str):

@@ -1,9 +1,9 @@
-"""What a LangChain tool is run with, as the JSON values that a gate decides on.
+"""The arguments that a LangChain tool is run with, as JSON values that a gate decides on.
 
-A tool's schema turns what a model wrote into what the function gets: it coerces, renames and fills
-in.  A gate has to decide on what the function gets, so this is read off after the schema.  What a
-graph injects, and the name of the model that makes a call, come from the graph and from the gate
-alone: a caller that writes them writes an argument that nobody has declared.
+A tool's schema turns the text of a model into the arguments of the function: it coerces, renames
+and fills in.  A gate must decide on the arguments of the function, so they are read after the
+schema was applied.  Arguments that a graph injects, and the name of the model that makes a call,
+come only from the graph and from the gate.  If a caller writes them, they are undeclared arguments.
 Text: docs/langgraph.md.  Cost: linear in the arguments.
 """
 
@@ -28,22 +28,22 @@ from tcc_runtime.gate.arguments import is_member
 from tcc_runtime.gate.arguments.pydantic_values import json_and_copy
 from tcc_runtime.gate.wrapping import MODEL
 
-# Names that langchain drops from what it reports, though a model may write them.
+# Names that langchain leaves out of the arguments that it reports, although a model may write them.
 _DROPPED = ("run_manager", "callbacks")
 _MISSING = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolParameters:
-    """The parameters of a tool of LangChain, beside those of the grammar's tool.
+    """The parameters of a LangChain tool, compared with those of the grammar's tool.
 
     Attributes:
-        tool: the one of LangChain.
-        optional, required: names that the grammar declares.
-        defaults: what the schema fills in, by the names of its fields.
-        aliases: names that a model writes, by the names of fields.
-        injected: annotations of what a graph injects, by the names of parameters.
-        chosen: the parameter that is given the model that makes the call; None: there is none.
+        tool: the LangChain tool.
+        optional, required: the names that the grammar declares.
+        defaults: the defaults of the schema, by field name.
+        aliases: the names that a model writes, by field name.
+        injected: the annotations of arguments that a graph injects, by parameter name.
+        chosen: the parameter for the model that makes the call; None: the tool has none.
     """
 
     tool: BaseTool
@@ -55,10 +55,10 @@ class ToolParameters:
     chosen: ModelParameter | None
 
     def foreign(self, written: Mapping[str, Any]) -> frozenset[str]:
-        """The names that a caller wrote, and that a graph or the gate alone may fill in.
+        """Return the names that a caller wrote although only a graph or the gate may fill them in.
 
-        A graph shows itself by its runtime, an object that no text stands for; it has taken out
-        what else was written under such a name.
+        A graph passes its runtime, an object that no text can represent.  The graph has already
+        removed other values under such names.
         """
         hidden = frozenset[str]() if self.chosen is None else self.chosen.names
         runtime = next((v for v in written.values() if isinstance(v, ToolRuntime)), None)
@@ -73,9 +73,9 @@ class ToolParameters:
     def copied(
         self, args: tuple[Any, ...], keywords: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The same, with the copies that the tool gets; what a graph injects stays as it is.
+        """Return the arguments with copies for the tool.  Injected arguments are not copied.
 
-        So does a default that is left out of the call's arguments.
+        A default that is left out of the call's arguments is not copied either.
         """
         own = self.tool._filter_injected_args(dict(keywords))
         copies = {
@@ -88,14 +88,14 @@ class ToolParameters:
     def given(
         self, args: tuple[Any, ...], keywords: Mapping[str, Any], wrote: Collection[str]
     ) -> dict[str, Any]:
-        """The arguments by name, without what a graph injects.
+        """Return the arguments as JSON values by name, without those that a graph injects.
 
         Args:
-            args, keywords: what the function gets.
+            args, keywords: the arguments of the function.
             wrote: the names that the caller wrote.
 
         Raises:
-            ValueError: there is no name for one of `args`.
+            ValueError: one of `args` has no name.
         """
         visible = self.tool._filter_injected_args(dict(keywords))
         visible |= {name: keywords[name] for name in _DROPPED if name in keywords}
@@ -115,7 +115,7 @@ class ToolParameters:
         return found
 
     def _is_absent(self, name: str, field: str, value: object) -> bool:
-        """Return whether None is written for what the tool takes as left out, too."""
+        """Return whether None stands for an optional argument that was left out."""
         return value is None and name in self.optional and self.defaults.get(field, 0) is None
 
     def _name(self, field: str) -> str:
@@ -132,14 +132,14 @@ class ToolParameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelParameter:
-    """The parameter of a tool that is given the model that makes its call.
+    """The parameter of a tool that gets the model that makes the call.
 
     Attributes:
-        shown: whether the tool's own schema shows it.
-        written: the name that its arguments are parsed under; empty where nothing parses it.
-        names: those that whoever calls the tool may not write.
-        required: whether the function cannot be called without.
-        models: that may make calls, in the grammar's order.
+        shown: whether the tool's own schema has the parameter.
+        written: the name under which the schema parses it; empty: the schema does not parse it.
+        names: the names that callers of the tool may not write.
+        required: whether the function requires it.
+        models: the models that may make calls, in the grammar's order.
     """
 
     shown: bool
@@ -150,13 +150,13 @@ class ModelParameter:
 
 
 def parameters_of(tool: BaseTool, declared: CoreTool | None) -> ToolParameters:
-    """The parameters of a tool, read once.
+    """Return the parameters of a tool.
 
     Args:
         declared: the grammar's tool; None: the grammar is not known yet, or has no such tool.
 
     Raises:
-        BindingError: the grammar declares a parameter that a graph injects.
+        BindingError: the grammar declares an argument that a graph injects.
     """
     fields: Mapping[str, Any] = getattr(tool.get_input_schema(), "model_fields", {})
     known: dict[str, bool] = {}
@@ -182,14 +182,16 @@ def parameters_of(tool: BaseTool, declared: CoreTool | None) -> ToolParameters:
 
 
 def _functions(tool: BaseTool) -> list[Any]:
-    """What is called in the end: functions that were handed in, else those of the tool's class."""
+    """Return the functions that run in the end: those given to the tool, else those of its
+    class.
+    """
     given = [getattr(tool, name, None) for name in ("func", "coroutine")]
     own = type(tool)._arun is not BaseTool._arun
     return [found for found in given if found is not None] or [tool._run, *[tool._arun] * own]
 
 
 def _injected(tool: BaseTool) -> dict[str, object]:
-    """The annotations of parameters that a graph injects, by name."""
+    """Return the annotations of parameters that a graph injects, by name."""
     found: dict[str, object] = {}
     for function in _functions(tool):
         found |= annotations_of(function)
@@ -201,10 +203,12 @@ def _injected(tool: BaseTool) -> dict[str, object]:
 
 
 def annotations_of(function: Any) -> dict[str, Any]:
-    """The annotations of a function's parameters, as texts where they mean nothing here."""
+    """Return the annotations of a function's parameters; those that cannot be resolved stay
+    texts.
+    """
     parameters = inspect.signature(function).parameters
     found: dict[str, Any] = {name: one.annotation for name, one in parameters.items()}
-    # Without them, names stay that only a type checker sees.
+    # Names that only a type checker sees cannot be resolved.
     with suppress(AttributeError, NameError, TypeError):
         found |= get_type_hints(function, include_extras=True)
     found.pop("return", None)
@@ -212,12 +216,12 @@ def annotations_of(function: Any) -> dict[str, Any]:
 
 
 def is_runtime(name: str, kind: object) -> bool:
-    """Return whether a graph gives a parameter of that name and annotation its runtime."""
+    """Return whether a graph passes its runtime to a parameter of this name and annotation."""
     return name == "runtime" or ToolRuntime in (kind, get_origin(kind), *get_args(kind))
 
 
 def _chosen(tool: BaseTool, declared: CoreTool) -> ModelParameter | None:
-    """The parameter `model` of a tool whose calls models make; None: it has none."""
+    """Return the parameter `model` of a tool whose calls models make; None: the tool has none."""
     models = tuple(model.name for model in executing(declared.models))
     taking = [inspect.signature(function).parameters.get(MODEL) for function in _functions(tool)]
     schema = tool.args_schema
@@ -244,10 +248,10 @@ def _chosen(tool: BaseTool, declared: CoreTool) -> ModelParameter | None:
 
 
 def without_model(schema: Any, name: str) -> Any:
-    """A tool's schema as callers are shown it: without the parameter `model`.
+    """Return a tool's schema for callers, without the parameter `model`.
 
     Raises:
-        BindingError: it is of pydantic's first version.
+        BindingError: the schema is of pydantic 1.
     """
     if isinstance(schema, dict):
         rest = {key: value for key, value in schema["properties"].items() if key != MODEL}
@@ -265,7 +269,9 @@ def without_model(schema: Any, name: str) -> Any:
 
 
 def _is_of(runtime: ToolRuntime[Any, Any] | None, kind: object, value: object) -> bool:
-    """Return whether a value is what a graph of that runtime injects for an annotation."""
+    """Return whether a value is the one that a graph with this runtime injects for an
+    annotation.
+    """
     if runtime is None:
         return False
     if value is runtime or value is runtime.store:

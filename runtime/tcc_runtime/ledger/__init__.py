@@ -1,4 +1,4 @@
-"""The ledger: what a run does becomes lines, chained and written.
+"""The ledger of a run: its steps as lines, which are chained and written.
 
 Format: docs/spec/ledger.md.
 """

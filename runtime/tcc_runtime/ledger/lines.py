@@ -1,8 +1,9 @@
-"""Renders the frequent records of a ledger by hand, members in the order of their sorted names.
+"""Fast rendering of the frequent records of a run's ledger, with members sorted by name.
 
-Nodes, steps, and the records of asking: `requeue`, `budget`, `refine`, and the part of `close`
-about all asks.  Format: docs/spec/ledger.md, sections 3 and 11; a test compares the lines with the
-bytes of the canonical writer.  Cost: the formatting of a few numbers.
+The records are nodes, steps, and those of questions: `requeue`, `budget`, `refine`, and the part of
+`close` about all questions.  Format: docs/spec/ledger.md, sections 3 and 11.  A test compares the
+lines with the bytes of the canonical writer.
+Cost: formatting a few numbers.
 """
 
 from __future__ import annotations
@@ -30,16 +31,18 @@ from tcc_runtime.states import WeightedCall
 _REPR_BYTES = 48
 _MOST_CONTEXTS = _MOST_NUMBERS = 1 << 12
 VARIANT = {f"{digit:x}": "-" + "89ab"[digit & 3] for digit in range(16)}
-# 10^20 / 2^64 is 5^20 / 2^44; only a multiple of 2^43 may stand between two texts.
+# 10^20 / 2^64 = 5^20 / 2^44. Only a multiple of 2^43 may be halfway between two texts.
 DROP = 44
 FIVES = 5**20
 HALF = 1 << DROP - 1
 TIE = HALF - 1
-ONE, MINUS_ONE = 1 << 64, -1 << 64  # what lies between them may need a leading 0
+ONE, MINUS_ONE = 1 << 64, -1 << 64  # numbers between these two may need a leading 0
 
 
 class Marks:
-    """Whether the claim was lowered already: only the first record that does it says so."""
+    """Remembers whether the claim was lowered: only the first record that lowers it has the
+    member.
+    """
 
     __slots__ = ("lowered",)
 
@@ -47,7 +50,12 @@ class Marks:
         self.lowered = lowered
 
     def guards(self, names: list[SearchGuard], lowers: bool) -> dict[str, Json]:
-        """The members `guards` and `claim_type` of a record where `names` fired."""
+        """Return the members `guards` and `claim_type` of a record.
+
+        Args:
+            names: the guards that fired.
+            lowers: whether they lower the claim.
+        """
         found: dict[str, Json] = {}
         if names:
             found["guards"] = sorted({name.value for name in names})
@@ -58,9 +66,10 @@ class Marks:
 
 
 class Contexts(dict[tuple[WeightedCall, ...], "Following"]):
-    """`ctx_repr`, with its quotes, by the last calls of a prefix: those before the last, and it.
+    """The texts `ctx_repr`, with quotes, by all calls of a prefix except the last, then by the last
+    call.
 
-    Some thousand entries at most, whatever the run; then it begins anew.
+    It is emptied at 4,096 entries.
     """
 
     __slots__ = ("_size",)
@@ -74,19 +83,19 @@ class Contexts(dict[tuple[WeightedCall, ...], "Following"]):
         return found
 
     def grow(self) -> None:
-        """Another entry is going to be kept, here or in one of these."""
+        """Make room for another entry, here or in an inner table."""
         self._size += 1
         if self._size > _MOST_CONTEXTS:
             self._size = 1
             self.clear()
 
     def of(self, calls: tuple[WeightedCall, ...]) -> str:
-        """`ctx_repr` of a prefix with these last calls."""
+        """Return `ctx_repr` of a prefix with these last calls."""
         return self[calls[:-1]][calls[-1]] if calls else '""'
 
 
 class Following(dict[WeightedCall, str]):
-    """`ctx_repr` of the prefixes that go on with one call, by that call."""
+    """The texts `ctx_repr` of the prefixes that extend one prefix, by the next call."""
 
     __slots__ = ("_before", "_contexts")
 
@@ -102,7 +111,9 @@ class Following(dict[WeightedCall, str]):
 
 
 def q64_text(value: int) -> str:
-    """Q64.64 text; tcc_certs.formats.ledger.format_q64 is the definition."""
+    """Return the text of a Q64.64 number.  The definition is
+    tcc_certs.formats.ledger.format_q64.
+    """
     digits = str(value * FIVES + HALF >> DROP)
     if ONE > value > MINUS_ONE or not value & TIE:
         digits = rare_digits(digits, value)
@@ -110,12 +121,12 @@ def q64_text(value: int) -> str:
 
 
 def rare_digits(digits: str, value: int) -> str:
-    """The digits of a number that is small, or may stand between two texts."""
+    """Return the digits of a number that is small, or may be halfway between two texts."""
     return digits.zfill(21 + (value < 0)) if value & TIE else digits_q64(value)
 
 
 class KeyTexts(dict[int, str]):
-    """Keys without noise, which many nodes have, as Q64.64 text, by minus the key."""
+    """Q64.64 texts of keys without noise, which many nodes share, by minus the key."""
 
     def __missing__(self, order: int) -> str:
         if len(self) >= _MOST_NUMBERS:
@@ -128,18 +139,18 @@ key_texts = KeyTexts()
 
 
 def stamp_of(started_ms: int) -> str:
-    """The start of every node_id of a run."""
+    """Return the start of every node_id of a run, from the run's start in ms."""
     time = f"{started_ms:012x}"
     return f"{time[:8]}-{time[8:]}-7"
 
 
 def node_id(stamp: str, text: str) -> str:
-    """The UUIDv7 of a digest in hex; tcc_certs.race.digest.uuid7 is the definition."""
+    """Return the UUIDv7 of a digest in hex.  The definition is tcc_certs.race.digest.uuid7."""
     return f"{stamp}{text[13:16]}{VARIANT[text[16]]}{text[17:20]}-{text[20:32]}"
 
 
 def member(name: str, members: Mapping[str, Json], *, before: bool = False) -> str:
-    """A member and its comma, which stands after it or `before`; nothing where it is not there."""
+    """Return a member as text with a comma after it (or `before` it); '' if `members` lacks it."""
     if name not in members:
         return ""
     text = f'"{name}":{encode(members[name]).decode()}'
@@ -147,13 +158,13 @@ def member(name: str, members: Mapping[str, Json], *, before: bool = False) -> s
 
 
 def clamp_members(marks: Marks) -> tuple[str, str]:
-    """The members `claim_type` and `guards` of a record with a clamped number."""
+    """Return the members `claim_type` and `guards` of a record with a clamped number, as texts."""
     members = marks.guards([SearchGuard.CLAMP], True)
     return member("claim_type", members), member("guards", members)
 
 
 def _cut(text: bytes) -> str:
-    """The last 48 bytes or fewer, from the start of a character on."""
+    """Return the last 48 bytes of a text or fewer, starting at a whole character."""
     kept = text[-_REPR_BYTES:]
     start = 0
     while start < len(kept) and kept[start] & 0xC0 == 0x80:
@@ -161,17 +172,17 @@ def _cut(text: bytes) -> str:
     return kept[start:].decode()
 
 
-# Records of asking.
+# Records of questions.
 
 _PLACES = 9
 
 
 class AskLines:
-    """Renders the records of one run's asks.
+    """Renders the records of one run's questions.
 
     Args:
-        beta: of the artifact, numerator and places.
-        terms: the caps, and the adapters.
+        beta: the beta of the artifact, as numerator and decimal places.
+        terms: the caps and the adapters of the run.
     """
 
     def __init__(self, beta: tuple[int, int], terms: Terms) -> None:
@@ -181,7 +192,7 @@ class AskLines:
         self._rule = terms.ask_rule
 
     def requeue(self, node: Item, node_id: str, clamp: bool, marks: Marks) -> Mapping[str, Json]:
-        """`requeue`."""
+        """Return a `requeue` record."""
         left = node[LEFT]
         return {
             "kind": "requeue",
@@ -200,7 +211,11 @@ class AskLines:
         wish: Wish | None,
         marks: Marks,
     ) -> Mapping[str, Json]:
-        """`budget`, before an ask: `spent` with what it is expected to take; or a refusal of it."""
+        """Return the `budget` record before a question: `reserve`, or `refused` if the account
+        refuses.
+
+        For `reserve`, the amounts spent include what the question is expected to take.
+        """
         refused = wish is not None and not wish.granted
         predicted, clamped = self._predicted(choice)
         return {
@@ -218,7 +233,7 @@ class AskLines:
         }
 
     def _predicted(self, choice: Choice) -> tuple[Mapping[str, Json], bool]:
-        """What an ask is expected to gain, and whether a number of it had to be clamped."""
+        """Return the predicted gain of a question, and whether one of its numbers was clamped."""
         predicted, clamped = slack(self._beta, choice.gain)
         margin, also = margin_fields(self._rule, self._beta, choice)
         return {"dkey_pred": format_q32(predicted), **margin}, clamped or also
@@ -226,7 +241,7 @@ class AskLines:
     def exhausted(
         self, node: Item | None, node_id: str | None, spent: SpentAmounts, marks: Marks
     ) -> Mapping[str, Json]:
-        """`budget`, where no ask is left; `node` has the edge that wanted one."""
+        """Return the `budget` record `exhausted`: no question is left for the edge of `node`."""
         return {
             "kind": "budget",
             "budget_event": "exhausted",
@@ -239,7 +254,9 @@ class AskLines:
     def refine(
         self, asked: AnsweredAsk, node_id: str, spent: SpentAmounts, marks: Marks
     ) -> Mapping[str, Json]:
-        """`refine`: the answer as it was given, inside or not."""
+        """Return a `refine` record, with the answer as it was given, even if it is outside the
+        range.
+        """
         predicted, one = self._predicted(asked.choice)
         realised, other = slack(self._beta, (asked.gained, 1))
         answer: dict[str, Json] = {}
@@ -265,7 +282,7 @@ class AskLines:
         }
 
     def _model(self, choice: Choice) -> Mapping[str, Json]:
-        """The model that is asked, and the adapter that it runs with."""
+        """Return the model that is asked, and its adapter."""
         adapter = adapter_of(choice.model, self._adapters)
         return {"model_id": choice.model.name, **({} if adapter is None else adapter.asked)}
 
@@ -280,24 +297,24 @@ def _edge(node: Item, node_id: str) -> Mapping[str, Json]:
 
 
 def left_field(left: Remainder | None) -> Mapping[str, Json]:
-    """The remainder of the caps of an account."""
+    """Return the member with the remainders of an account's caps."""
     return {} if left is None else {"account_left": left_texts(left)}
 
 
 def left_texts(left: Remainder) -> Mapping[str, Json]:
-    """The remainder of each cap, by the name of what it is a cap of."""
+    """Return the remainder of each cap as a text, by the name of the amount."""
     return {name: _amount(name, number) for name, number in left.capped()}
 
 
 def account_field(terms: Terms) -> Mapping[str, Json]:
-    """The member `account` of `open`, where the run draws on one."""
+    """Return the member `account` of the `open` record, if the run draws on an account."""
     if terms.account is None:
         return {}
     return {"account": account_member(*terms.account)}
 
 
 def account_member(name: str, caps: Caps) -> Mapping[str, Json]:
-    """An account as records name it, by its identity and its caps."""
+    """Return an account as records name it: its id and its caps."""
     shown: dict[str, Json] = {"id": name}
     for cap, number in caps.left(AccountAmounts()).capped():
         shown[cap] = _amount(cap, number) if cap == "epsilon" else number
@@ -309,25 +326,27 @@ def _amount(name: str, number: int) -> str:
 
 
 def adapters_field(terms: Terms) -> Mapping[str, Json]:
-    """The member `adapters` of `open`, where models that may be asked run with some."""
+    """Return the member `adapters` of the `open` record, if models with adapters may be asked."""
     listed = [adapter.listed for adapter in terms.adapters]
     return {"adapters": listed} if listed else {}
 
 
 def rule_field(taken: Taken) -> Mapping[str, Json]:
-    """What a first record says of how an account of privacy is added up."""
+    """Return the member that names the rule for adding up privacy losses, if it is not the
+    default.
+    """
     return {} if taken.rule == RENYI else {"accounting": taken.rule}
 
 
 def controller_field(terms: Terms) -> Mapping[str, Json]:
-    """The member `controller` of `open`, where costs are ranges."""
+    """Return the member `controller` of the `open` record, if costs are ranges."""
     if terms.ask is None:
         return {}
     return {"controller": {"ask": terms.ask, **weights(terms.settings)}}
 
 
 def weights(settings: Settings) -> Mapping[str, Json]:
-    """What a controller weighs by, and its margin where it has one."""
+    """Return the weights of a controller, and its margin if it has one."""
     names = ("price_weight", "latency_weight", "epsilon_weight")
     found = {name: getattr(settings, name) for name in names}
     return found if settings.margin is None else {**found, "margin": settings.margin}

@@ -1,10 +1,11 @@
-"""Writes output files: which names may be taken, how they are replaced, how they are locked.
+"""Writing output files: the names that may be used, atomic replacement, and locks.
 
-A name may be taken if it is free, or names a regular file, or a link to one; then the file is
-replaced and the link stays.  Anything else (folder, device, pipe, socket, dangling link) is
-rejected and left as it is.  A file is replaced atomically by one made beside it with the same
-permissions, so nothing is lost before, whatever fails.  Locks end with the file or the process.
-Cost: a few system calls, and the bytes.
+A name may be used if it is free, or if it names a regular file or a link to one.  In the latter
+case the file is replaced and the link stays.  All other names (folder, device, pipe, socket,
+dangling link) are rejected and left unchanged.  A file is replaced atomically by a new file in the
+same folder with the same permissions, so the old content is kept until the new one is complete.
+Locks end with the file or the process.
+Cost: a few system calls, and writing the bytes.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ from tcc_runtime.errors import OutputBusy, OutputRefused
 if sys.platform == "win32":
 
     def locked(handle: int) -> bool:
-        """There is nothing to lock with."""
+        """Return True: the system has no locks."""
         return True
 else:
     import fcntl
 
     def locked(handle: int) -> bool:
-        """Locks an open file until it is closed; False where another one has it."""
+        """Lock an open file until it is closed; return False if another process has the lock.
+
+        True also on file systems without locks.
+        """
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -53,11 +57,11 @@ _KINDS = (
 
 
 def target_of(path: Path) -> Path:
-    """The file that a write to `path` makes or replaces, with links followed.
+    """Return the path that a write to `path` creates or replaces, with links followed.
 
     Raises:
-        OutputRefused: something that is no regular file has the name.
-        OSError: it cannot be looked up.
+        OutputRefused: the name is used by something other than a regular file.
+        OSError: the name cannot be looked up.
     """
     try:
         mode = path.stat().st_mode
@@ -75,8 +79,8 @@ def write_whole(path: Path, data: bytes | memoryview) -> None:
     """Write `data` so that after a crash at any moment `path` has the old bytes or the new ones.
 
     Raises:
-        OutputRefused: as :func:`target_of`.
-        OSError: it cannot be written; nothing is left behind.
+        OutputRefused: see :func:`target_of`.
+        OSError: the file cannot be written.  No temporary file is left.
     """
     with written_whole(path) as file:
         file.write(data)
@@ -84,13 +88,14 @@ def write_whole(path: Path, data: bytes | memoryview) -> None:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that gets the name `path` at the end of the block, and not before.
+    """Return a context manager with a file to write, which gets the name `path` at the end of the
+    block.
 
-    Where the block is left by an exception, nothing of it stays, and `path` is as it was.
+    If the block raises, the file is removed, and `path` is unchanged.
 
     Raises:
-        OutputRefused: as :func:`target_of`.
-        OSError: it cannot be written; nothing is left behind.
+        OutputRefused: see :func:`target_of`.
+        OSError: the file cannot be written.  No temporary file is left.
     """
     target = target_of(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -108,18 +113,18 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
 
 
 def create(path: Path, *, overwrite: bool) -> int:
-    """An empty file that is open for appending, locked, and has the name `path` from here on.
+    """Create an empty file with the name `path`, open for appending and locked; return the handle.
 
-    It is for what is written as it goes, and read where that was cut off.
+    For files that are written gradually and remain readable after a crash.
 
     Args:
-        overwrite: a regular file may be there; it is gone when this returns, and not before.
+        overwrite: whether a regular file may be replaced.  It is replaced just before this returns.
 
     Raises:
-        OutputRefused: as :func:`target_of`.
-        FileExistsError: a file is there, and may not be replaced.
-        OutputBusy: another process writes it.
-        OSError: it cannot be made; nothing was changed.
+        OutputRefused: see :func:`target_of`.
+        FileExistsError: the file exists, and `overwrite` is False.
+        OutputBusy: another process writes the file.
+        OSError: the file cannot be created; nothing was changed.
     """
     target = target_of(path)
     if not overwrite or not target.exists():
@@ -144,7 +149,7 @@ def create(path: Path, *, overwrite: bool) -> int:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new names in a folder durable, on systems that let a folder be synced."""
+    """Make new names in a folder durable, on systems that can sync a folder."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -154,7 +159,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def _beside(target: Path) -> tuple[int, Path]:
-    """A new file in the folder of `target`, open; with its permissions where it is there."""
+    """Create a file in the folder of `target` with its permissions; return the handle and the
+    path.
+    """
     beside = target.parent / f".{target.name[:32]}.{os.urandom(8).hex()}"
     handle = os.open(beside, _NEW, _MODE)
     with suppress(FileNotFoundError):
@@ -163,7 +170,7 @@ def _beside(target: Path) -> tuple[int, Path]:
 
 
 def _rename(beside: Path, target: Path) -> None:
-    """Give the new file its name, if that is still free or a regular file's."""
+    """Rename the new file to `target`, if that name is free or names a regular file."""
     target_of(target)
     beside.replace(target)
 

@@ -1,9 +1,10 @@
-"""Records a run: chains the lines of its ledger and keeps their order.
+"""Recording of a run: chains the lines of its ledger, and keeps their order.
 
 Format: docs/spec/ledger.md.  :mod:`tcc_runtime.ledger.steps` and :mod:`tcc_runtime.ledger.lines`
-render.  The record `open` is put together from what many runs over one artifact share; a test
-compares it with the canonical writer's bytes.
-Cost: rendering a node and one BLAKE3 of it; two hashes for an `open` with the options of the last.
+render the lines.  Most of the `open` record is the same for many runs over one artifact and is
+kept; a test compares the record with the bytes of the canonical writer.
+Cost: rendering a line and one BLAKE3 hash of it; two hashes for an `open` with the options of the
+last run.
 """
 
 from __future__ import annotations
@@ -38,22 +39,23 @@ from tcc_runtime.settings.settings import Mode, Settings, options_in
 # The record `open`.
 
 _TERMS = attrgetter(*(field.name for field in fields(Terms) if field.name != "settings"))
-# Members of the record itself: within a text each quote has a backslash before it.
+# Members at the top level of the record: inside a text, each quote has a backslash before it.
 _AFTER_ID, _CHANGING = b'"run_limits":', b'"seed_commitment":"","started_ms":0'
 
 
 def run_id_in(line: bytes) -> str:
-    """The identity of the run in its `open`, as :func:`open_line` gives it."""
+    """Return the id of the run in its `open` record."""
     return line.partition(b'"run_id":"')[2][:36].decode()
 
 
 class _Common:
-    """What is the same in the records of all runs on some terms, whatever the seed.
+    """The parts of `open` records that are the same for all runs with the same terms.
 
-    A beacon and a nonce are in it, and change from run to run: with one it is for one run.
+    Only the seed and the start differ.  A beacon or a nonce is part of it, and changes with each
+    run.  So with a beacon or a nonce it is used for one run only.
 
     Attributes:
-        terms, options: which ones.
+        terms, options: the terms and options of these runs.
         before, between, after: the bytes around `run_id` and around the members that change.
     """
 
@@ -68,11 +70,11 @@ class _Common:
 
 
 def open_line(artifact: Artifact, terms: Terms, commitment: bytes, started_ms: int) -> bytes:
-    """`open`.
+    """Return the `open` record as bytes.
 
     Args:
-        commitment: to the seed.
-        started_ms: UTC, milliseconds since 1970, below 2^48.
+        commitment: the commitment to the seed.
+        started_ms: UTC milliseconds since 1970, below 2^48.
     """
     settings, found = terms.settings, artifact.kept.get("open")
     if settings.beacon is not None or settings.client_nonce is not None:
@@ -93,18 +95,18 @@ _MOST_LINES = 192
 
 
 class Recorder:
-    """Writes one ledger of one run.
+    """Writes the ledger of one run.
 
     Args:
-        sink: where the lines go.
-        started_ms: UTC, milliseconds since 1970, below 2^48.
-        withhold: leave the seed and the salt out of `close`.
+        sink: receives the lines.
+        started_ms: the start of the run, UTC milliseconds since 1970, below 2^48.
+        withhold: whether to leave the seed and the salt out of `close`.
 
     Raises:
         ValueError: started_ms is out of range.
 
     Attributes:
-        run_id: of the run, once its ledger is open.
+        run_id: the id of the run, once its ledger is open.
     """
 
     def __init__(self, sink: LineSink, *, started_ms: int, withhold: bool = False) -> None:
@@ -129,7 +131,7 @@ class Recorder:
 
     @property
     def head(self) -> str:
-        """The chain's head, hex."""
+        """The hash of the last line, hex."""
         return self._head.hex()
 
     def __enter__(self) -> Recorder:
@@ -144,11 +146,11 @@ class Recorder:
         self._sink.close()
 
     def open(self, artifact: Artifact, terms: Terms) -> None:
-        """Opens the sink and writes `open`.
+        """Open the sink and write the `open` record.
 
         Raises:
             LedgerError: the sink cannot be opened or written.
-            ValueError: it has written a ledger already.
+            ValueError: the recorder has written a ledger already.
         """
         if self._settings is not None:
             raise ValueError("a recorder writes one ledger")
@@ -167,51 +169,53 @@ class Recorder:
         self.run_id = run_id_in(line)
 
     def drawing(self, account: Account) -> Drawing:
-        """Draws on `account` for the run that is recorded."""
+        """Return the reservations of the recorded run in an account."""
         return Drawn(account, self.run_id)
 
     def enter(self, race: Race) -> None:
-        """The race of all that follows; what was told before is written first."""
+        """Set the race of all later steps.  Waiting lines are written first."""
         self.flush()
         self._race = race
 
     def root(self, item: Item) -> None:
-        """Writes the root's `node`."""
+        """Write the `node` record of the root."""
         self._append(self._steps.root(self._current, item))
 
     def step(self, step: Step, descent: Descent | None) -> None:
-        """Writes `expand` or `draw`, the `node` of every child, and what is left; not at once."""
+        """Queue the records of a step: `expand` or `draw`, a `node` for each child, and the
+        remainder.
+        """
         self._waiting.append((step, descent))
         self._size += 2 + len(step[3])
         if self._size >= _MOST_LINES:
             self.flush()
 
     def leaf(self, leaf: Item, word: int, incumbent: int | None) -> None:
-        """Writes `leaf`: U_P is `word`, B* after it `incumbent`; not at once."""
+        """Queue a `leaf` record with its word U_P, and B* after it."""
         self._waiting.append((leaf, word, incumbent))
         self._size += 1
         if self._size >= _MOST_LINES:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what waits.
+        """Write the queued records.
 
         Raises:
             LedgerError: the ledger cannot be written.
         """
-        # Taken out first: what an exception cuts short is never written twice.
+        # Emptied first, so that no record is written twice after an exception.
         waiting, self._waiting, self._size = self._waiting, [], 0
         if waiting:
             self.lines(self._steps.lines(self._current, waiting))
 
     def downgrade(self, mode: Mode, claim: Claim, guard: SearchGuard) -> None:
-        """Writes `downgrade`; it carries the claim, so no later record repeats NoCert."""
+        """Write a `downgrade` record.  It has the claim, so no later record repeats NoCert."""
         self.flush()
         self._marks.lowered |= claim is Claim.NONE
         self._write(downgrade_record(mode, claim, guard))
 
     def requeue(self, item: Item) -> None:
-        """Writes `requeue`."""
+        """Write a `requeue` record."""
         self.flush()
         clamp = clamps(self._current, item, popped=False)
         named = self._named(node_of(item))
@@ -220,23 +224,23 @@ class Recorder:
     def reserve(
         self, edge: Item, choice: Choice, spent: SpentAmounts, wish: Wish | None = None
     ) -> None:
-        """Writes `budget`, before an ask or where the account refuses it.
+        """Write the `budget` record before a question, or after the account refused it.
 
         Args:
-            spent: what all asks before it took.
-            wish: what the account of the run says; None: it has none.
+            spent: the amounts of all questions before it.
+            wish: the reservation of the account; None: the run has no account.
         """
         self.flush()
         named = self._named(edge)
         self._write(self._asks.reserve(edge, named, choice, spent, wish, self._marks))
 
     def refine(self, asked: AnsweredAsk, spent: SpentAmounts) -> None:
-        """Writes `refine` and makes it durable: answers may cost money."""
+        """Write a `refine` record and make it durable, because answers may cost money."""
         self._write(self._asks.refine(asked, self._named(asked.node), spent, self._marks))
         self._sink.sync()
 
     def exhausted(self, edge: Item | None, spent: SpentAmounts) -> None:
-        """Writes `budget`, where no ask is left."""
+        """Write the `budget` record for the end of the questions."""
         self.flush()
         named = None if edge is None else self._named(edge)
         self._write(self._asks.exhausted(edge, named, spent, self._marks))
@@ -257,7 +261,9 @@ class Recorder:
         return node_id(self._stamp, node[ID].hex())
 
     def close(self, run: Run) -> Run:
-        """Writes `close`, makes the ledger durable, and gives the run back with its head."""
+        """Write the `close` record and make the ledger durable; return the run with the ledger's
+        head.
+        """
         if self._settings is None:
             raise ValueError("a recorder closes what it has opened")
         record: Mapping[str, Json] = close_record(run, self._settings)
@@ -275,7 +281,7 @@ class Recorder:
         self._chain((body,))
 
     def lines(self, bodies: Iterable[bytes]) -> None:
-        """Writes records that were rendered elsewhere, in one piece."""
+        """Write records that were rendered elsewhere, in one write."""
         self._chain(bodies)
 
     def _chain(self, bodies: Iterable[bytes]) -> None:
@@ -294,7 +300,7 @@ class Recorder:
 
 
 def _contexts_of(artifact: Artifact) -> Contexts:
-    """Those of all runs over an artifact."""
+    """Return the contexts that all runs over an artifact share."""
     found = artifact.kept.get("contexts")
     if not isinstance(found, Contexts):
         found = artifact.kept["contexts"] = Contexts()

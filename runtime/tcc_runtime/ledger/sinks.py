@@ -1,9 +1,9 @@
-"""Where the lines of a ledger go: a file, memory, or nowhere but into the hash chain.
+"""Receivers of a ledger's lines: a file, memory, or only the hash chain.
 
-Text: docs/spec/ledger.md, section 1.  One writer, append only.  Lines are committed in groups: a
-write for 64 KiB of them, an fsync at open, at close, and when `sync_ms` have passed since the
-last.  After an error nothing more is written; the file keeps its prefix.  A file is locked while it
-is written, so that no two runs write one ledger.
+Text: docs/spec/ledger.md, section 1.  A ledger has one writer, which only appends.  Lines are
+written in groups of 64 KiB.  An fsync follows at open, at close, and when `sync_ms` have passed
+since the last one.  After an error nothing more is written; the file keeps the lines so far.  A
+file is locked while it is written, so two runs never write the same ledger.
 """
 
 from __future__ import annotations
@@ -22,41 +22,41 @@ _GROUP = 1 << 16
 
 
 class LineSink(Protocol):
-    """What a recorder writes to."""
+    """The interface of a receiver of lines."""
 
     def open(self) -> None:
-        """Before the first line."""
+        """Prepare for the first line."""
 
     def write(self, line: bytes) -> None:
-        """Takes one line, its LF included."""
+        """Receive one line or several, each with its line feed."""
 
     def sync(self) -> None:
-        """Makes what was written so far durable."""
+        """Make all received lines durable."""
 
     def close(self) -> None:
-        """After the last line, or when the run is given up; a second call does nothing."""
+        """Finish after the last line, or when the run is given up.  A second call has no effect."""
 
 
 class HashOnly:
-    """Keeps nothing: the run has a ledger head, and no ledger."""
+    """Drops all lines: the run has a ledger head, but no ledger."""
 
     __slots__ = ()
 
     def open(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def write(self, line: bytes) -> None:
-        """Drops the line."""
+        """Drop the line."""
 
     def sync(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 class MemorySink:
-    """Keeps the ledger's bytes, in the pieces that they come in until somebody wants the whole."""
+    """Keeps the bytes of the ledger, as the pieces that it received."""
 
     __slots__ = ("_pieces",)
 
@@ -65,9 +65,9 @@ class MemorySink:
 
     @property
     def data(self) -> bytes:
-        """The ledger as far as it is written, copied where that is more than at the last look.
+        """The bytes of the ledger so far.  Pieces are joined when this is read.
 
-        For the thread that writes.
+        Use it only in the thread that writes.
         """
         pieces = self._pieces
         if len(pieces) != 1:
@@ -75,27 +75,29 @@ class MemorySink:
         return pieces[0]
 
     def open(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def write(self, line: bytes) -> None:
-        """Appends the line."""
+        """Append the line."""
         self._pieces.append(line)
 
     def sync(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 class LedgerFile:
     """Writes to a new file.
 
     Args:
-        path: the ledger; an existing file is refused (FileExistsError inside LedgerError).
-        overwrite: put a new file in the place of an existing one.
-        sync_ms: at most that long after an fsync the next line is followed by one.
-        clock: seconds, never falling.
+        path: the ledger.
+        overwrite: whether to replace an existing file.  False: it is refused (a LedgerError whose
+            cause is FileExistsError).
+        sync_ms: the milliseconds after an fsync from which on the next line is followed by an
+            fsync.
+        clock: returns seconds that never decrease.
     """
 
     def __init__(
@@ -115,13 +117,15 @@ class LedgerFile:
         self._synced = 0.0
 
     def open(self) -> None:
-        """Creates the file.
+        """Create the file.
 
         Raises:
-            LedgerError: it is there already, or cannot be made; LedgerBusy: another run writes it.
+            LedgerError: the file exists, or cannot be created.
+            LedgerBusy: another run writes the file.
         """
         try:
-            # A new file, not a truncated one, in the place of none that is being written.
+            # Creates a new file instead of truncating the old one, and never replaces one that is
+            # being written.
             self._handle = create(self._path, overwrite=self._overwrite)
         except OutputBusy:
             raise LedgerBusy(str(self._path)) from None
@@ -130,7 +134,7 @@ class LedgerFile:
         self._synced = self._clock()
 
     def write(self, line: bytes) -> None:
-        """Takes one line; it reaches the file with its group.
+        """Queue a line; lines are written in groups.
 
         Raises:
             LedgerError: the system refuses to write.
@@ -142,7 +146,7 @@ class LedgerFile:
             self._guarded(self._flush)
 
     def sync(self) -> None:
-        """Writes what waits, and waits until the disk has it.
+        """Write the queued lines, and wait until the disk has them.
 
         Raises:
             LedgerError: the system refuses to write.
@@ -152,7 +156,7 @@ class LedgerFile:
         self._synced = self._clock()
 
     def close(self) -> None:
-        """Writes what still waits as far as the system lets it, and lets go of the file."""
+        """Write the queued lines if the system allows it, and close the file."""
         if self._handle < 0:
             return
         with suppress(OSError):
@@ -170,7 +174,7 @@ class LedgerFile:
         except LedgerError:
             raise
         except OSError as error:
-            # No second try: what the disk has after a failed write or fsync is not known.
+            # Do not try again: after a failed write or fsync the content of the disk is not known.
             self._release()
             raise LedgerError(str(self._path), error) from error
 
@@ -181,13 +185,13 @@ class LedgerFile:
 
 
 class LedgerTail(LedgerFile):
-    """Writes on in a file that is there, once it is told to.
+    """Continues an existing file, after :meth:`begin` is called.
 
     Args:
         path: the ledger.
-        size: bytes to keep; what follows them is cut off by :meth:`begin`.
-        whole: bytes that the file had when it was read.
-        sync_ms, clock: as of a new file.
+        size: the number of bytes to keep; :meth:`begin` cuts off the rest.
+        whole: the number of bytes that the file had when it was read.
+        sync_ms, clock: see :class:`LedgerFile`.
     """
 
     def __init__(
@@ -205,17 +209,18 @@ class LedgerTail(LedgerFile):
 
     @property
     def untouched(self) -> bool:
-        """True if nothing was written yet."""
+        """True if :meth:`begin` was not called yet."""
         return self._handle < 0
 
     def open(self) -> None:
-        """Nothing to do before :meth:`begin`."""
+        """Do nothing: :meth:`begin` opens the file."""
 
     def begin(self) -> None:
-        """Opens the file and cuts it to its size.
+        """Open the file and cut it to its size.
 
         Raises:
-            LedgerError: the system refuses; LedgerBusy: another run writes it, or has since.
+            LedgerError: the file cannot be opened or cut.
+            LedgerBusy: another run writes the file, or has written it since it was read.
         """
         self._take()
         if os.fstat(self._handle).st_size != self._whole:
@@ -235,7 +240,7 @@ class LedgerTail(LedgerFile):
             raise LedgerBusy(str(self._path))
 
     def sync(self) -> None:
-        """As of a new file; nothing before :meth:`begin`.
+        """See :class:`LedgerFile`; does nothing before :meth:`begin`.
 
         Raises:
             LedgerError: the system refuses to write.

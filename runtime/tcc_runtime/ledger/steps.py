@@ -1,10 +1,10 @@
-"""Renders the records of many steps at once, and the rare records through the canonical writer.
+"""Rendering the records of many steps together, and the rare records by the canonical writer.
 
-Format: docs/spec/ledger.md, sections 3 and 5; a test compares the bytes with those of the canonical
-writer.  The lines of some steps wait until there are enough of them: drawing in bulk, then
-rendering in bulk, is faster than alternating at each step.  A line is put together as text, which
-takes half as long as bytes.
-Cost: for each line the formatting of its numbers and its hash; memory: some 200 lines.
+Format: docs/spec/ledger.md, sections 3 and 5.  A test compares the bytes with those of the
+canonical writer.  Steps wait until there are enough of them, because drawing in bulk and then
+rendering in bulk is faster than alternating.  A line is built as text, which takes half as long as
+building bytes.
+Cost: for each line, formatting its numbers and hashing it.  Memory: about 200 lines.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from tcc_runtime.states import DIGEST, PLACED, WeightedCall
 def open_record(
     artifact: Artifact, terms: Terms, commitment: bytes, started_ms: int
 ) -> dict[str, Json]:
-    """`open`, without `run_id`; `commitment` is the one to the seed."""
+    """Return the `open` record without `run_id`; `commitment` is the commitment to the seed."""
     manifest, settings = artifact.manifest, terms.settings
     return {
         "kind": "open",
@@ -92,7 +92,9 @@ def open_record(
 
 
 def _privacy(terms: Terms) -> dict[str, Json]:
-    """The delta and the rule of a run that counts atoms, and those that it was handed."""
+    """Return the members with the delta, the rule and the given atoms of a run that counts
+    atoms.
+    """
     if terms.taken is None:
         return {}
     atoms = [atom_document(atom) for atom in terms.settings.atoms]
@@ -115,7 +117,7 @@ def _public(settings: Settings) -> dict[str, Json]:
 
 
 def downgrade_record(mode: Mode, claim: Claim, guard: SearchGuard) -> dict[str, Json]:
-    """`downgrade`."""
+    """Return a `downgrade` record."""
     return {
         "kind": "downgrade",
         "mode": mode,
@@ -125,7 +127,7 @@ def downgrade_record(mode: Mode, claim: Claim, guard: SearchGuard) -> dict[str, 
 
 
 def descent_members(descent: Descent) -> dict[str, Json]:
-    """What an `expand` record says of Phi."""
+    """Return the members of an `expand` record about the potential Phi."""
     return {
         "phi_before": format_q32(descent.before),
         "phi_after": format_q32(descent.after),
@@ -134,7 +136,7 @@ def descent_members(descent: Descent) -> dict[str, Json]:
 
 
 def close_record(run: Run, settings: Settings) -> dict[str, Json]:
-    """`close`, without the seed."""
+    """Return a `close` record without the seed."""
     record: dict[str, Json] = {
         "kind": "close",
         "stop": run.stop.value,
@@ -172,25 +174,25 @@ def close_record(run: Run, settings: Settings) -> dict[str, Json]:
 
 
 def _ending_guard(run: Run) -> SearchGuard | None:
-    """The guard that ended the run: it fired last, and only there."""
+    """Return the guard that ended the run, which fired last; None: no guard ended it."""
     if run.stop in (Stop.MAX_EXPANSIONS, Stop.MAX_SECONDS, Stop.GUARD):
         return run.guards[-1]
     return None
 
 
-# A step and what it did to Phi; or a leaf, U_P and B* after it.
+# A step and its effect on Phi; or a leaf, its word U_P, and B* after it.
 Waiting: TypeAlias = "tuple[Step, Descent | None] | tuple[Item, int, int | None]"
 _STOP = f'"call":"stop",{DIGEST}'
 
 
 class StepLines:
-    """Renders the steps of one run; members stand in the order of their names.
+    """Renders the steps of one run, with members sorted by name.
 
     Args:
         stamp: the start of every node_id.
         single: the start of a leaf's record, with the member `N` or `Nub`.
-        marks: whether the claim was lowered.
-        contexts: `ctx_repr` of the last calls of a prefix.
+        marks: remembers whether the claim was lowered.
+        contexts: the texts `ctx_repr` by the last calls of a prefix.
     """
 
     def __init__(self, stamp: str, single: str, marks: Marks, contexts: Contexts) -> None:
@@ -200,7 +202,7 @@ class StepLines:
         self._contexts = contexts
 
     def root(self, race: Race, root: Item) -> bytes:
-        """The root's `node`."""
+        """Return the `node` record of the root."""
         state, text = root[VIEW].state, root[ID].hex()
         log, bits = race.shown(root)
         claim, guards = self._clamped(race, root) if bits else ("", "")
@@ -211,15 +213,17 @@ class StepLines:
         ).encode()
 
     def lines(self, race: Race, steps: list[Waiting]) -> list[bytes]:
-        """The lines of some steps of one race, and of the leaves that were popped between them.
+        """Return the records of some steps of one race, and of leaves that were popped between
+        them.
 
-        One loop, and numbers put into the lines by it: much of a line's cost is in calls.
+        It is one loop that formats numbers itself, because function calls are a large part of a
+        line's cost.
         """
         lines: list[bytes] = []
         add, stamp, contexts, single = lines.append, self._stamp, self._contexts, self._single
         late, timed, shown = race.late, race.timed, race.shown
         looks, bounds = timed or race.clamping, not timed and not late
-        known: Item | None = None  # the node whose node_id and last calls these are:
+        known: Item | None = None  # the node to which `name` and `calls` belong
         name = ""
         calls: tuple[WeightedCall, ...] = ()
         for waiting in steps:
@@ -229,7 +233,7 @@ class StepLines:
             step, descent = waiting
             item, drawn, winner, children, rest, dead = step
             node = item if item[3] is None else node_of(item)
-            # The child that was rendered last is mostly the one that is popped next.
+            # The node popped next is usually the child that was rendered last.
             if known is None or node[1] is not known[1]:
                 name, calls = node_id(stamp, node[1].hex()), _calls(node)
             if winner is None or dead or late or descent is not None or item is not node:
@@ -282,7 +286,7 @@ class StepLines:
         return lines
 
     def _leaf(self, race: Race, leaf: Item, word: int, incumbent: int | None) -> bytes:
-        """`leaf`: U_P is `word`, B* after it `incumbent`."""
+        """Return a `leaf` record with its word U_P, and B* after it."""
         own = claim = guards = arrived = ""
         if race.late:
             own, arrived = _word(leaf), _arrived(race.shown(leaf)[0])
@@ -296,7 +300,9 @@ class StepLines:
         ).encode()
 
     def _left(self, race: Race, rest: Item, name: str) -> bytes:
-        """`rest`: what a draw has left, which has an arrival in every race that draws."""
+        """Return a `rest` record for the remainder after a draw.  In races that draw it has an
+        arrival.
+        """
         order, left = rest[0], rest[3]
         log, bits = race.shown(rest)
         if log is None:
@@ -314,7 +320,7 @@ class StepLines:
         ).encode()
 
     def _popped(self, race: Race, step: Step, descent: Descent | None, name: str) -> bytes:
-        """`expand` or `draw`."""
+        """Return an `expand` or `draw` record."""
         item, drawn, winner, _, _, dead = step
         word = won = ""
         if drawn is not None:
@@ -346,23 +352,23 @@ class StepLines:
         ).encode()
 
     def _clamped(self, race: Race, item: Item) -> tuple[str, str]:
-        """The members `claim_type` and `guards` of an item that is pushed."""
+        """Return the members `claim_type` and `guards` of a pushed item, or empty texts."""
         return clamp_members(self._marks) if clamps(race, item, popped=False) else ("", "")
 
 
 def _word(item: Item) -> str:
-    """The member `U`; nothing where the item won."""
+    """Return the member `U`; '' if the item is the winner."""
     word = item[WORD]
     return "" if word is None or word < 0 else f'"U":"{word}",'
 
 
 def _arrived(log: int | None) -> str:
-    """The member `neg_log_t`."""
+    """Return the member `neg_log_t`, or ''."""
     return "" if log is None else f'"neg_log_t":"{q64_text(log)}",'
 
 
 def _calls(node: Item) -> tuple[WeightedCall, ...]:
-    """The last three calls of a prefix, or fewer."""
+    """Return the last calls of a prefix, at most three."""
     calls: tuple[WeightedCall, ...] = ()
     while (edge := node[EDGE]) is not None:
         calls = edge[2], *calls

@@ -1,10 +1,12 @@
 """The Model Context Protocol: a gate between clients and servers, in one asyncio event loop.
 
-    client <-- Link --> Client --> Relay --> Server <-- Link --> server | Decisions (the gate)
+    client  <-- Link -->  Client  -->  Relay  -->  Server  <-- Link -->  server
+                                         |
+                                     Decisions (the gate)
 
 - A **Link** (:mod:`~tcc_runtime.mcp.links`) sends and receives whole messages, and does all I/O.
   Links to servers: a program (`stdio`), a URL (`http_client`), several servers as one (`fan_out`),
-  one program for several sessions (`shared`).  Links to clients: our own standard input and output
+  one program for several sessions (`shared`).  Links to clients: standard input and output
   (`stdio`), one posted message (`http_server`).
 - **Client** and **Server** know the two forms of the protocol, and have no I/O.
 - **Relay** has the calls of one session: those that wait, those under way, their time limits and

@@ -1,15 +1,15 @@
 """Questions to persons over HTTP: the page, the list, and verdicts.
 
-    GET /approvals the page; with `Accept: application/json` the open questions POST /approvals/ID a
-    verdict: {"verdict": "approved" | "denied", "reason": ..}
+    GET  /approvals         the page; with `Accept: application/json` the open questions
+    POST /approvals/ID      a verdict: {"verdict": "approved" | "denied", "reason": ..}
 
 The scope of a token has `tcc:approve:ROLE` for each role of its subject.  A principal that made the
 call may not decide, even with the scope.  If the gate does not know who made it, the gate takes no
 verdict over HTTP, and a person uses the command line.  The page has no secrets: it asks for a
 token, and keeps it in memory.
 
-Text: docs/ask.md; docs/http.md.  Cost: a list asks the live sessions, and reads the other ledgers
-of the store that have changed.
+Text: docs/ask.md; docs/http.md.
+Cost: a list asks the live sessions, and reads the other ledgers of the store that have changed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""What a client may say, in both forms of the protocol, and the answers; without I/O.
+"""The client's side of a connection: messages that clients may send, and answers; without I/O.
 
-An allow-list: `initialize`, `ping`, `server/discover`, `tools/list`, `tools/call`, cancellations,
-and resources and prompts if they pass.  The first request decides which form the connection has.
-Calls are checked only for their form; :mod:`tcc_runtime.mcp.relay` asks the gate.
+Both forms of the protocol are supported.  An allow-list has `initialize`, `ping`,
+`server/discover`, `tools/list`, `tools/call`, cancellations, and resources and prompts if they
+pass.  The first request decides the form of the connection.  This module checks only the form of
+calls; :mod:`tcc_runtime.mcp.relay` asks the gate.
 
-What passes is forwarded unread: no ledger records it and it waits for no turn.  It passes if the
-grammar names it, the server offers it, and its answer can come back on this connection.
+Resources and prompts are forwarded unread: no ledger records them, and they wait for no turn.  They
+pass if the grammar names them, the server offers them, and their answers can come back on this
+connection.
 Text: docs/mcp.md.
 """
 
@@ -23,7 +25,7 @@ from tcc_runtime.mcp.links import Link
 _CALL_MEMBERS = frozenset(("name", "arguments", "_meta"))
 _ROUND_MEMBERS = frozenset(("inputResponses", "requestState"))
 _MAX_STATE = 1024
-# What a server may ask a client for during a call, and the parts of each.
+# The inputs that a server may ask a client for during a call, and the parts of each.
 _INPUTS = {"elicitation": ("form", "url"), "roots": (), "sampling": ("context", "tools")}
 _FAR = 10**15
 _RESULT_MEMBERS = ("content", "structuredContent", "isError")
@@ -43,23 +45,23 @@ _FORWARDED = {
     "notifications/prompts/list_changed": ("prompts", "listChanged"),
 }
 _FLAGS = {"resources": ("subscribe", "listChanged"), "prompts": ("listChanged",)}
-# Members of a result that belong to a connection, not to what was asked for.
+# Members of a result that belong to a connection, not to the request.
 _OF_CONNECTION = frozenset(("_meta", "resultType", "ttlMs", "cacheScope"))
 _NOT_CACHED = frozenset(("prompts/get", "resources/subscribe", "resources/unsubscribe"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClientCall:
-    """A call that a client asks for.
+    """A call that a client requests.
 
     Attributes:
-        client: gets the answer.
-        token: of progress, if the client wants it.
-        inputs: what the client can be asked for, kinds with their parts; None: nothing.
+        client: the client, which gets the answer.
+        token: the token for progress notifications; None: the client wants none.
+        inputs: the kinds of input that the client can be asked for, with their parts; None: none.
         elicits: whether the client can show a form to its user.
-        state: of the round that the client answers; None begins a call.
+        state: the state of the round that the client answers; None: a new call.
         responses: the client's answers in that round.
-        size: of the request in bytes.
+        size: the size of the request in bytes.
     """
 
     client: Client
@@ -76,7 +78,7 @@ class ClientCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PassedRequest:
-    """A request that passes; `params` are without `_meta`, the rest is as of ClientCall."""
+    """A request that passes.  `params` is without `_meta`; for the rest see :class:`ClientCall`."""
 
     client: Client
     identity: wire.Id
@@ -93,7 +95,7 @@ class Cancelled:
     identity: wire.Id
 
 
-# What a message of a client is: an answer that the client gets, or what others have to do.
+# The meaning of a client's message: an answer that the client gets, or work for the relay.
 Taken: TypeAlias = wire.Response | ClientCall | PassedRequest | Cancelled | None
 
 
@@ -103,7 +105,7 @@ def passes_of(
     """Return the capabilities that pass, with their flags.
 
     Args:
-        passed: the words of the grammar.
+        passed: the capabilities that the grammar lets pass.
         offered: the capabilities of the server.
         hears: whether notifications of the server reach the client.
     """
@@ -118,20 +120,20 @@ class Client:
     """The client's side of a connection: its form of the protocol, and its answers.
 
     Args:
-        link: to the client.
-        changes: whether clients of the handshake are told that the list may change.
+        link: the link to the client.
+        changes: whether clients of the handshake learn that the list of tools may change.
 
     Attributes:
-        info: name and version of the server, as clients see them; None until they are known.
-        instructions: what a model is told about the server.
-        tools: lists the tools.
-        versions: that `server/discover` lists.
+        info: name and version of the server, as clients see them; None: not known yet.
+        instructions: text for a model about the server.
+        tools: returns the list of tools.
+        versions: the versions that `server/discover` lists.
         passes: the capabilities that pass, with their flags.
         rounds: whether a server may ask for input during a call.
         asks: whether the gate may ask for input before a call.
         elicits: whether a client of the handshake can show a form to its user.
         stateless: whether the form is that of 2026-07-28; None before the first request.
-        open: whether calls may be made: with the handshake, after it.
+        open: whether calls may be made; with the handshake, only after it.
     """
 
     def __init__(
@@ -161,7 +163,7 @@ class Client:
         return message.identity is not None and (message.method != "ping" or _is_enveloped(message))
 
     def take(self, message: wire.Message) -> Taken:
-        """Return what a message of the client is; None needs nothing."""
+        """Return the meaning of a client's message; None: no action is needed."""
         if isinstance(message, wire.Response):
             return None  # :meth:`tcc_runtime.mcp.relay.Relay.answered` takes it
         try:
@@ -174,7 +176,7 @@ class Client:
     # Answers.
 
     def answer(self, call: ClientCall, result: Mapping[str, Any]) -> None:
-        """Answer a call with a result of the gate's own."""
+        """Answer a call with a result that the gate made."""
         self.link.send(self._answered(call.identity, result))
 
     def relay(self, call: ClientCall, result: Mapping[str, wire.Member]) -> None:
@@ -192,9 +194,9 @@ class Client:
         """Ask the client for input before its request is answered.
 
         Args:
-            result: of the server, with its questions; empty if the gate only wants to be asked
-                again.
-            state: that the client has to give back.
+            result: the result of the server with its questions; empty if the client shall only
+                repeat the call.
+            state: the state that the client has to send back.
         """
         asked = wire.stamped({}, self._server)
         asked |= {"resultType": "input_required", "requestState": state}
@@ -223,7 +225,7 @@ class Client:
         else:
             result = {name: one for name, one in members.items() if name not in _OF_CONNECTION}
             if self.stateless and request.method not in _NOT_CACHED:
-                # The server's hint was for the gate, and not for other clients.
+                # The server's cache hint is meant for the gate, not for other clients.
                 result |= {"ttlMs": 0, "cacheScope": "private"}
             self.link.send(self._answered(identity, result))
 
@@ -238,7 +240,7 @@ class Client:
         self.link.send(wire.error(request.identity, code, said, data))
 
     def put_off(self, request: ClientCall | PassedRequest, said: str) -> None:
-        """Answer that the request was not done, and that the client may ask again."""
+        """Answer that the request was not carried out, and that the client may repeat it."""
         wire.log("a request is put off: its id repeats, or too much waits", wire.BUSY)
         self.link.send(wire.busy(request.identity, said))
 
@@ -255,13 +257,13 @@ class Client:
         self.link.send(wire.Request(identity=None, method="notifications/progress", params=told))
 
     def notify_changed(self) -> None:
-        """Tell a client of the handshake that other tools may be called than before."""
+        """Notify a client of the handshake that the list of tools has changed."""
         if self.stateless is False:
             method = "notifications/tools/list_changed"
             self.link.send(wire.Request(identity=None, method=method, params={}))
 
     def forward(self, message: wire.Request) -> None:
-        """Forward a notification of the server about what passes, if it may pass."""
+        """Forward a notification of the server about resources or prompts, if it may pass."""
         method, params = message.method, message.params
         if self.stateless is not False or not self.open or method not in _FORWARDED:
             return
@@ -345,7 +347,9 @@ class Client:
         )  # fmt: skip
 
     def _lets(self, part: str, flag: str) -> bool:
-        """Return whether what belongs to a capability, and to its flag, passes here."""
+        """Return whether messages of a capability pass here, and those of its flag if one is
+        given.
+        """
         told = self.passes.get(part)
         return told is not None and (not flag or (not self.stateless and bool(told.get(flag))))
 
@@ -354,7 +358,7 @@ class Client:
         return {"tools": dict(tools), **flags}
 
     def _agree(self, message: wire.Request) -> None:
-        """Require the form of the first request.
+        """Set the form of the connection by its first request, and require it of later ones.
 
         Raises:
             MalformedMessage: the request has another form, or comes before the handshake.
@@ -411,7 +415,9 @@ def _notified(message: wire.Request) -> Cancelled | None:
 
 
 def _inputs_of(meta: object) -> Mapping[str, Mapping[str, Any]]:
-    """Return what a client can be asked for, of what the gate knows."""
+    """Return the kinds of input that a client can be asked for, limited to kinds that the gate
+    knows.
+    """
     told = _capabilities_of(meta)
     found: dict[str, Mapping[str, Any]] = {}
     for kind, parts in _INPUTS.items():
@@ -426,7 +432,7 @@ def _capabilities_of(meta: object) -> object:
 
 
 def shows_forms(capabilities: object) -> bool:
-    """Return whether capabilities of a client say that it can show a form to its user."""
+    """Return whether the capabilities of a client include forms for its user."""
     told = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
     return isinstance(told, dict) and (not told or "form" in told)
 
@@ -453,12 +459,14 @@ def _unsupported(wanted: object, identity: wire.Id | None) -> wire.MalformedMess
 
 
 def _is_older(name: str, value: object) -> bool:
-    """Return whether the handshake has such a member: structured content was an object."""
+    """Return whether clients of the handshake accept such a member: structured content must be an
+    object.
+    """
     return name != "structuredContent" or isinstance(value, dict)
 
 
 def _shown_number(value: object) -> object:
-    """Return a number as a float, None if it is far from all that anybody shows."""
+    """Return a number as a float, or None if it is 10^15 or more; any other value as it is."""
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
         return value
     return float(value) if -_FAR < value < _FAR else None

@@ -1,18 +1,18 @@
-"""Cookies that name the session of a client that speaks a version without a handshake.
+"""Cookies that name the session of a client whose protocol version has no handshake.
 
-Since 2026-07-28 no request begins a session and none carries one.  A cookie is the one thing that
-such a client sends back with every later request.  Two kinds:
+Since 2026-07-28 no request begins a session, and no request carries a session id.  A cookie is the
+only value that such a client sends back with every later request.  The two kinds are:
 
-- `tcc-session` has the handle of a session, as `Mcp-Session-Id` has it in the older versions.
+- `tcc-session` has the handle of a session, like `Mcp-Session-Id` in the older versions.
 - `tcc-begin-..` has a nonce that this process drew.  A client gets it in answer to a first call,
-  which is not made; when it repeats the call with the nonce, its session begins.
+  which is not made.  When the client repeats the call with the nonce, its session begins.
 
-A client may make several first calls at once and get a nonce for each.  Each nonce therefore has a
-cookie name of its own, so that none replaces another: of two calls that a client repeats, the later
-one carries the nonces of both.  Whichever the gate reads first begins the session, and all nonces
-of one request name the same session from then on.  So a client cannot get two sessions by calling
-twice at once.
-Cost: one keyed hash for each nonce of a request; a table of 65,536 entries at most.
+A client may make several first calls at the same time, and get a nonce for each.  So each nonce has
+its own cookie name, and none replaces another.  Of two repeated calls, the later one carries the
+nonces of both.  The first one that the gate reads begins the session, and then all nonces of the
+request name this session.  So a client cannot get two sessions by making two calls at the same
+time.
+Cost: one keyed hash for each nonce of a request; a table of at most 65,536 entries.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _CONTEXT: Final = "tcc.store/1.0 begin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCookies:
-    """Cookies of a request, as far as they are ours.
+    """The cookies of a request that this module defines.
 
     Attributes:
-        sessions: the values of `tcc-session`; more than one names no session.
+        sessions: the values of `tcc-session`.  Several values name no session.
         begins: names and values of the cookies with nonces.
     """
 
@@ -67,10 +67,10 @@ def read_cookies(headers: Iterable[str]) -> ClientCookies:
 
 
 def set_cookie(name: str, value: str, *, secure: bool) -> tuple[str, str]:
-    """Return the header that gives a client a cookie; an empty value takes it away.
+    """Return the header that sets a cookie; an empty value deletes it.
 
     Args:
-        secure: whether the client may return it over TLS only.
+        secure: whether the client may send it back over TLS only.
     """
     parts = [f"{name}={value}", "Path=/mcp", "HttpOnly", "SameSite=Strict"]
     parts += ["Max-Age=0"] if not value else []
@@ -81,8 +81,8 @@ def set_cookie(name: str, value: str, *, secure: bool) -> tuple[str, str]:
 class Begins:
     """The nonces of one process, and the sessions that began with them.
 
-    A nonce is 128 random bits with a MAC over them and the principal.  The key is of this process:
-    after a restart a nonce names nothing.
+    A nonce is 128 random bits with a MAC over them and the principal.  The key is random for each
+    process: after a restart old nonces are invalid.
     """
 
     def __init__(self) -> None:
@@ -97,16 +97,16 @@ class Begins:
         return _BEGIN + nonce[:8].hex(), value
 
     def nonces(self, cookies: ClientCookies, principal: bytes) -> list[bytes]:
-        """Return the nonces that this process drew for this principal; others do not count."""
+        """Return the nonces that this process drew for this principal; others are ignored."""
         read = [self._nonce(value, principal) for _, value in cookies.begins]
         return [nonce for nonce in read if nonce is not None]
 
     def handle(self, nonces: Iterable[bytes]) -> str | None:
-        """Return the handle of the session that began with one of these; None: none did."""
+        """Return the handle of the session that began with one of the nonces, or None."""
         return next((self._handles[one] for one in nonces if one in self._handles), None)
 
     def link(self, nonces: Iterable[bytes], handle: str) -> None:
-        """Let all of these name one session."""
+        """Make all of the nonces name one session."""
         for nonce in nonces:
             self._handles[nonce] = handle
         while len(self._handles) > _MOST_BEGUN:

@@ -1,9 +1,10 @@
-"""Decisions on calls, and what their answers mean, by the gate; without I/O.
+"""The gate's decisions on calls, and the outcomes that answers mean; without I/O.
 
-A call is decided once and recorded once: the server's answer, or unknown if none comes in time,
-the client cancels it, or its link ends.  Only a plain result means that a call is done.  An error
-may have come before the effect or after it, so it is unknown, unless the grammar says that errors
-of the tool mean failure.  An answer that comes after its call was given up resolves the call.
+A call is decided once and recorded once: with the server's answer, or as unknown.  It is unknown if
+no answer comes in time, the client cancels it, or its link ends.  Only a plain result means that a
+call is done.  An error may have happened before or after the effect, so the outcome is unknown,
+unless the grammar says that errors of the tool mean failure.  An answer that comes after its call
+was given up resolves the call.
 Text: docs/mcp.md.  Cost: that of the gate's records.
 """
 
@@ -34,10 +35,10 @@ _MAX_LATE = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolTraits:
-    """What the relay knows of a tool of the grammar.
+    """The properties of a tool of the grammar that a relay needs.
 
     Attributes:
-        observed: its observed parameters.
+        observed: the names of its listed answers.
         errors_failed: whether its errors mean that nothing happened.
         error_text: the pattern of texts that are errors.
         parallel: whether other calls may be under way at the same time.
@@ -54,10 +55,10 @@ class Ending:
     """How a call ended.
 
     Attributes:
-        answer: what the result says, of a call that is done.
-        result: members of the result, which the client gets.
-        reason: why it is not done, in the gate's words; logs have it.
-        said: the server's words, for the client only: they may quote the call.
+        answer: the answer of a call that is done, as the gate reads it.
+        result: the members of the result, which the client gets.
+        reason: why the call is not done, in the gate's words; also for logs.
+        said: the server's words, only for the client, because they may quote the call.
         unsent: whether the call did not reach the server.
     """
 
@@ -70,12 +71,12 @@ class Ending:
 
     @property
     def because(self) -> str:
-        """The reason, as the client gets it."""
+        """The reason, as the client gets it: with the server's words."""
         return f"{self.reason}: {self.said}" if self.said else self.reason
 
 
 def unknown(reason: str, said: str = "") -> Ending:
-    """Return an unknown outcome."""
+    """Return the end of a call whose outcome is unknown."""
     return Ending(outcome="unknown", reason=reason, said=said)
 
 
@@ -85,7 +86,7 @@ def unsent(reason: str) -> Ending:
 
 
 def ending_of(answer: wire.Response, tool: ToolTraits) -> Ending:
-    """Return how a call of a tool ended that has this answer."""
+    """Return the end of a call of this tool that the server answered so."""
     if answer.error is not None:
         return unknown(f"the server answered with error {answer.error[0]}", answer.error[1])
     members = answer.result
@@ -128,11 +129,11 @@ class Decisions:
     """The decisions of one session.
 
     Args:
-        gate: of the session.
-        note: is told what people should know.
+        gate: the gate of the session.
+        note: called with messages for the owner.
 
     Attributes:
-        trouble: why no further call is made; None: calls may be made.
+        trouble: the reason why no further call is made; None: calls may be made.
     """
 
     def __init__(self, gate: Gate, note: Callable[[str], None]) -> None:
@@ -140,45 +141,50 @@ class Decisions:
         self.trouble: str | None = None
         self._tools = traits_of(gate.artifact.core)
         self._note = note
-        # Calls whose answers may still come, by the ids of their requests; and answers that came.
+        # Number and tool of given-up calls whose answers may still come, by the ids of their
+        # requests; and late answers, by the number of the call.
         self._expected: dict[int, tuple[int, str]] = {}
         self._late: deque[tuple[int, Ending]] = deque()
 
     def is_parallel(self, tool: str) -> bool:
-        """Return whether other calls may be under way beside one of this tool."""
+        """Return whether other calls may be under way together with a call of this tool."""
         return tool in self._tools and self._tools[tool].parallel
 
     def permit(
         self, tool: str, arguments: Mapping[str, Any], away: str | None, turn: Ticket
     ) -> AbstractAsyncContextManager[Permit]:
-        """Return the block of a call; entering it decides.
+        """Return the permit of a call; the gate decides when the block is entered.
 
         Args:
-            away: why its server is away; None: it is there.
+            away: why the server is not available; None: it is.
 
         Raises:
-            Refused: the call is not allowed; here, or as the block is entered.
-            Pending: as the block is entered: a person has to decide.
-            NotYet: as the block is entered: it depends on a call under way.
+            Refused: R307 if the server is away; when the block is entered: the call is not allowed.
+            Pending: when the block is entered: a person has to decide.
+            NotYet: when the block is entered: the decision depends on a call under way.
         """
         if away is not None:
             self.gate.refuse(Code.SERVER_AWAY, tool, away, turn=turn)
         return self.gate.call(tool, arguments, turn=turn)
 
     def unsendable(self, permit: Permit) -> str | None:
-        """Return why a call that is allowed cannot be sent as it was decided; None: it can."""
+        """Return why an allowed call cannot be sent exactly as it was decided; None: it can be
+        sent.
+        """
         if is_kept(permit.arguments):
             return None
         return "a number of which the server would get another one"
 
     def record(self, permit: Permit, ending: Ending) -> None:
-        """Record how a call ended; if that fails it is noted, and the gate allows nothing more."""
+        """Record the end of a call.  If that fails, notify the owner; the gate then refuses all
+        calls.
+        """
         try:
             if ending.outcome == "done" and ending.result is not None:
                 whole = {name: member.value for name, member in ending.result.items()}
                 permit.done(whole, observed=ending.answer)
             elif ending.outcome == "failed":
-                # A client that gets an error has read it.
+                # The client has read the error, except if the call was not sent.
                 permit.failed(ending.reason, answered=not ending.unsent)
             else:
                 permit.unknown(ending.reason)
@@ -186,10 +192,10 @@ class Decisions:
             self._note(f"the outcome of call {permit.seq} is not recorded: {error}")
 
     def ending(self, tool: str, answer: wire.Response) -> Ending:
-        """Return how a call of a tool ended that has this answer."""
+        """Return the end of a call of this tool that the server answered so."""
         return ending_of(answer, self._tools.get(tool, ToolTraits()))
 
-    # Late answers.  The oldest call is forgotten first, and stays unknown.
+    # Late answers. If too many are expected, the oldest call is dropped and stays unknown.
 
     def expect(self, identity: int, seq: int, tool: str) -> None:
         """Note that an answer to a call that was given up may still come."""
@@ -209,7 +215,9 @@ class Decisions:
         return bool(seq)
 
     def has_late(self, under_way: Collection[int]) -> bool:
-        """Return whether an answer can be recorded; `under_way` has the numbers of other calls."""
+        """Return whether a late answer can be recorded; `under_way` has the numbers of the calls
+        under way.
+        """
         return bool(self._late) and self._late[0][0] not in under_way
 
     def resolve(self, turn: Ticket) -> None:
@@ -230,7 +238,7 @@ class Decisions:
     def decide(self, told: Told, who: str, turn: Ticket) -> None:
         """Record the verdict of the person at the client, and give the turn back.
 
-        A verdict that cannot be recorded changes nothing: the call is decided without it.
+        If it cannot be recorded, the owner is notified, and the call is decided without it.
         """
         try:
             if told.verdict == "approved":
@@ -251,7 +259,9 @@ def away(tool: str, reason: str) -> Refused:
 
 
 def refusal_result(refusal: Refused) -> dict[str, Any]:
-    """Return the result that tells a model of a refusal, and of what is allowed instead."""
+    """Return the tool result for a refusal, with the reasons and the calls that are allowed
+    instead.
+    """
     following = refusal.allowed_next
     told: dict[str, Any] = {
         "code": str(refusal.code),
@@ -272,7 +282,7 @@ def refusal_result(refusal: Refused) -> dict[str, Any]:
 
 
 def pending_result(question: Pending) -> dict[str, Any]:
-    """Return the result that tells a model that a person has to decide about its call."""
+    """Return the tool result for a call that waits for a person."""
     found = question.to_json()
     shown = {name: found[name] for name in ("id", "who", "text", "expires_ms")}
     told = {"code": question.code, "pending": shown}
@@ -280,18 +290,18 @@ def pending_result(question: Pending) -> dict[str, Any]:
 
 
 def unknown_result(permit: Permit, ending: Ending) -> dict[str, Any]:
-    """Return the result that tells a model that nobody knows whether its call happened."""
+    """Return the tool result for a call with an unknown outcome."""
     said = f"It is not known whether this call happened: {ending.because}. Do not repeat it."
     return error_result(said, unknown_data(permit, ending))
 
 
 def unknown_data(permit: Permit, ending: Ending) -> dict[str, Any]:
-    """Return what programs get of an outcome."""
+    """Return an outcome as JSON values for programs."""
     return {"outcome": ending.outcome, "seq": permit.seq, "because": ending.because}
 
 
 def error_result(said: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result of a tool that is an error."""
+    """Return a tool result that is an error, with a text and structured content."""
     return {
         "content": [{"type": "text", "text": said}],
         "structuredContent": dict(told),

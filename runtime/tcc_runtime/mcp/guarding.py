@@ -1,9 +1,10 @@
-"""A gate in front of a server: connects, checks the tools against the lock, relays.
+"""A gate in front of a server: connects, checks the tools against the lock, and relays.
 
-Nothing is forwarded before the server's tools are known to be those that were locked, and to have
-every tool of the grammar.  A client sees the tools of the grammar, with narrowed schemas: a help
-for models, while the gate decides what may be called.
-Text: docs/mcp.md.  Cost: that of the server's start, linear in calls and schemas; then the relay's.
+Before anything is forwarded, the gate checks two facts: the server has every tool of the grammar,
+and these tools are those that were locked.  A client sees the tools of the grammar with narrowed
+schemas.  The schemas help models; the gate decides the calls.
+Text: docs/mcp.md.  Cost: the start of the server, linear in calls and schemas; then the cost of the
+relay.
 """
 
 from __future__ import annotations
@@ -37,34 +38,35 @@ from tcc_runtime.mcp.server import Protocol, Server, Tool, connected
 
 STOPPED: Final = "asked to stop"
 _CONNECT_SECONDS: Final = 60.0
-_LAST: Final = 0.7  # seconds after we were asked to stop, for the end of the session
-_FLUSH: Final = (1.0, 0.2)  # seconds for the last answers; after we were asked to stop
+_LAST: Final = 0.7  # seconds after the stop request, for the end of the session
+_FLUSH: Final = (1.0, 0.2)  # seconds for the last answers: usually, and after a stop request
 _MAX_EARLY: Final = 256
 _MAX_BYTES: Final = 8 << 20
-_BEHIND: Final = 32 << 20  # bytes that a client has not read, with which the server is not read
+# if a client has more unread bytes than this, the server's messages are not read
+_BEHIND: Final = 32 << 20
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarded:
-    """How a server is relayed.
+    """Options for relaying a server.
 
     Attributes:
         target: the server.
-        locked: digests of its tools by name; None takes them as they are at the start.
-        seconds: limit on each call, after which its outcome is unknown.
+        locked: the digests of its tools by name; None: the tools at the start count as locked.
+        seconds: the time limit of each call, after which its outcome is unknown.
         finishes: whether the session ends with the connection, if a plan may end there.
-        of_connection: whether the session began with the connection: if nothing was called in it,
-            it is taken back.
-        idle: seconds without a message of the client, with nothing under way, after which it is
-            taken to be gone.
-        shadow: whether forbidden calls are made all the same; clients then see all tools.
+        of_connection: whether the session began with the connection.  If it has no calls, it is
+            withdrawn.
+        idle: seconds without a message of the client and without a call under way, after which the
+            client counts as gone; None: no limit.
+        shadow: whether refused calls are made all the same.  Clients then see all tools.
         masks: whether clients of the handshake see only tools that may be called now.
         protocol: the form of the protocol.
-        version: ours, which both sides are told.
-        elicits: roles of the person at the client.
-        notify: is told of each question to a person, with the id of its session.
+        version: the version of this program, which both sides get.
+        elicits: the roles of the person at the client.
+        notify: called with each new question to a person, and the id of its session.
     """
 
     target: Target
@@ -81,11 +83,11 @@ class Guarded:
     notify: Callable[[Pending, str], None] | None = None
 
     def persons(self, gate: Callable[[], Gate | None], who: str = "") -> Asking:
-        """Return who decides about calls of a session that wait for a person.
+        """Return the receivers of questions about calls of a session.
 
         Args:
             gate: returns the gate of the session.
-            who: the name of the person at the client, if it is known.
+            who: the name of the person at the client; '' if unknown.
         """
 
         def asked(question: Pending) -> None:
@@ -97,14 +99,14 @@ class Guarded:
         return Asking(roles=self.elicits, who=name, asked=asked)
 
     def server(self, link: Link) -> Server:
-        """Return the server behind a link."""
+        """Return the server at the other end of a link."""
         return Server(link, seconds=_CONNECT_SECONDS, version=self.version)
 
     def shown(self, artifact: Artifact, listed: Sequence[Tool], several: bool) -> Shown:
         """Check the tools of a server, and return what clients see.
 
         Raises:
-            ServerDrift: a tool of the grammar is missing, or is not the one that was locked.
+            ServerDrift: a tool of the grammar is missing, or differs from the locked one.
         """
         narrowed = tools_of(artifact.core, artifact.texts, listed)
         if not several:  # the fan-out checks each of its servers
@@ -117,11 +119,11 @@ class Guarded:
         )
 
     async def start(self, server: Server, gate: Gate, note: Callable[[str], None]) -> Started:
-        """Connect to a server, check its tools, and return what a relay needs.
+        """Connect to a server, and check its tools.
 
         Raises:
-            ServerError: the server is not understood.
-            ServerDrift: as of :meth:`shown`.
+            ServerError: the server does not follow the protocol.
+            ServerDrift: see :meth:`shown`.
         """
         await server.connect(self.protocol)
         shown = self.shown(gate.artifact, await server.tools(), server.link.away is not None)
@@ -134,7 +136,13 @@ class Guarded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """Tools that clients see, those that the grammar needs, and the digests of these."""
+    """The tools of a server.
+
+    Attributes:
+        tools: the tools that clients see, by name.
+        needed: the names of the tools that the grammar needs.
+        locked: the digests of the tools of the grammar.
+    """
 
     tools: Mapping[str, Mapping[str, Any]]
     needed: tuple[str, ...]
@@ -143,7 +151,13 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """What the start of a relay gives."""
+    """A server whose tools were checked.
+
+    Attributes:
+        decisions: the decisions of the session.
+        look: checks the tools of the server again.
+        shown: the tools.
+    """
 
     decisions: Decisions
     look: Look
@@ -153,18 +167,18 @@ class Started:
 def guard(
     open_gate: Callable[[], Gate | None], how: Guarded, note: Callable[[str], None]
 ) -> str | None:
-    """Relay a server over our own standard input and output, until the client is gone.
+    """Relay a server over this process's standard input and output, until the client is gone.
 
     Args:
-        open_gate: reopens the ledger; None while another process has its lock.
-        note: is told what people should know.
+        open_gate: reopens the ledger; returns None while another process has its lock.
+        note: called with messages for the owner.
 
     Returns:
-        why it ended early; None: it did not.
+        Why relaying ended early; None: the client left.
 
     Raises:
-        ServerError: the server cannot be started, or is not understood.
-        ServerDrift: its tools are not those that were locked, or that the grammar names.
+        ServerError: the server cannot be started, or does not follow the protocol.
+        ServerDrift: see :meth:`Guarded.shown`.
     """
 
     async def whole() -> str | None:
@@ -178,12 +192,12 @@ def guard(
 
 
 class Guarding:
-    """One client behind a link, and its session.
+    """One client at the other end of a link, and its session.
 
     Args:
-        link: to the client.
-        stop: ends it soon.
-        open_gate, how, note: as of :func:`guard`.
+        link: the link to the client.
+        stop: tells that relaying shall end soon.
+        open_gate, how, note: see :func:`guard`.
     """
 
     def __init__(
@@ -206,10 +220,10 @@ class Guarding:
         self._started: Started | None = None
         self._is_locked_out = False  # another process has the lock of the ledger
         self._masked: Sequence[str] | None = None
-        self._early: deque[wire.Request] = deque()  # until the server is known
+        self._early: deque[wire.Request] = deque()  # requests that wait until the server is known
 
     async def run(self) -> str | None:
-        """Relay until the client is gone; return why it ended early."""
+        """Relay until the client is gone; return why relaying ended early, or None."""
         try:
             return await self._until_end()
         finally:
@@ -218,7 +232,7 @@ class Guarding:
             await self._let_go()
 
     async def _until_end(self) -> str | None:
-        """Relay; then settle what is open, and answer what waits."""
+        """Relay; then settle the open calls, and answer the waiting requests."""
         stopping, listening, relaying, leaving, idling = tasks = [
             asyncio.ensure_future(work)
             for work in (
@@ -259,13 +273,13 @@ class Guarding:
     # The client.
 
     async def _listen(self) -> None:
-        """Take what the client says, until it says nothing more."""
+        """Read the client's messages until it sends no more."""
         number = 0
         while True:
             number += 1
             if number % 64 == 0:
                 await asyncio.sleep(0)
-            # A client that does not read its answers is not read either.
+            # While a client does not read its answers, its messages are not read.
             await self._link.drained()
             try:
                 message = await self._link.receive()
@@ -301,11 +315,12 @@ class Guarding:
             self._relay.take(taken)
 
     async def _leave(self) -> None:
-        """Wait until the client is gone, and what it still waits for is answered."""
+        """Wait until the client is gone, and all requests that it waits for are answered."""
         await self._link.gone()
         while not self._link.broken:
             if self._started is None:
-                # Nobody waits for a ledger; a server that was started is looked at to the end.
+                # Do not wait for the ledger of another process. But wait for a server that is
+                # starting.
                 if self._is_locked_out:
                     return
             elif not (self._relay.is_busy or self._early or self._link.waiting):
@@ -313,7 +328,7 @@ class Guarding:
             await asyncio.sleep(2 * POLL)
 
     async def _idle(self) -> None:
-        """Wait until the client has said nothing for so long that it is taken to be gone."""
+        """Wait until the client counts as gone, because it has been silent for the idle time."""
         loop, idle = asyncio.get_running_loop(), self._how.idle
         left = idle if idle is not None else 1e9
         while left > 0:
@@ -357,7 +372,7 @@ class Guarding:
             self._relay.leave()
 
     def _present(self, gate: Gate, server: Server, shown: Shown) -> None:
-        """Tell the client's side what the server is."""
+        """Set what the client's side needs to know about the server."""
         client, core, how = self._client, gate.artifact.core, self._how
         self._masked = gate.tools() if how.masks else None
 
@@ -388,7 +403,7 @@ class Guarding:
     # The session.
 
     async def _let_go(self) -> None:
-        """Let go of the session: it is taken back, ended, or left to be gone on with."""
+        """Withdraw the session, end it, or close it so that it can be continued."""
         gate = self._gate
         if gate is None and self._opening is not None:
             await asyncio.wait((self._opening,), timeout=_LAST)
@@ -406,11 +421,13 @@ class Guarding:
 
 
 async def finish(gate: Gate, stop: Stop) -> None:
-    """End a session if it may end; wait for its ledger until 0.7 s after we were asked to stop."""
+    """End a session if it may end.  Wait for its ledger for at most 0.7 s after the stop
+    request.
+    """
     while gate.may_finish:
         with suppress(Refused):
             turn = gate.try_turn()
-            if turn is not None:  # the disk is waited for outside of the loop
+            if turn is not None:  # a thread waits for the disk, not the loop
                 await aside(partial(gate.finish, turn=turn), lambda _: None)
                 return
         if asyncio.get_running_loop().time() >= stop.until(1.0, _LAST):
@@ -420,7 +437,10 @@ async def finish(gate: Gate, stop: Stop) -> None:
 
 @contextmanager
 def signals(asked: Callable[[], None]) -> Iterator[None]:
-    """A block in which SIGTERM and SIGINT call `asked`; a second signal ends the process."""
+    """Return a context manager; in its block SIGTERM and SIGINT call `asked`.
+
+    A second signal ends the process.
+    """
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGTERM, signal.SIGINT)
     came: list[int] = []
@@ -442,12 +462,13 @@ def signals(asked: Callable[[], None]) -> Iterator[None]:
 
 
 async def aside(work: Callable[[], T], drop: Callable[[T], None]) -> T:
-    """Do work that waits for files in a thread of its own.
+    """Run work that waits for files in a new thread, and return its result.
 
-    A pool would keep new work waiting for the work of others, and the process at its end.
+    A thread pool is not used: in it work would wait for other work, and the process for the pool at
+    its end.
 
     Args:
-        drop: gets the result if nobody waits for it any longer.
+        drop: called with the result in another thread, if the caller was cancelled.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
@@ -480,7 +501,9 @@ def _drop_gate(gate: Gate | None) -> None:
 
 
 def drop_gate(gate: Gate) -> None:
-    """Let go of a gate that nobody waits for; one that began nothing leaves no file."""
+    """Close a gate that no task waits for.  A session that it began is withdrawn if it is
+    unused.
+    """
     if gate.untouched:
         gate.withdraw()
     else:
@@ -489,15 +512,15 @@ def drop_gate(gate: Gate) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probed:
-    """What a server was like before anything was relayed.
+    """The description of a server, read before relaying begins.
 
     Attributes:
         artifact: the digest of the artifact that its calls are compared with.
-        info: its name and version, as clients see them.
-        instructions: what a model is told.
-        shown: its tools by name, as clients see them.
-        headers: of each tool, the parameters that headers repeat, by the header's token.
-        locked: the digests of its tools.
+        info: the server's name and version, as clients see them.
+        instructions: text for a model about the server.
+        shown: the tools by name, as clients see them.
+        headers: for each tool, the parameters that HTTP headers repeat, by the header's token.
+        locked: the digests of the tools of the grammar.
         passes: the capabilities that pass over HTTP.
         rounds: whether a server may ask for input during a call.
     """
@@ -512,16 +535,16 @@ class Probed:
     rounds: bool
 
     def tools(self, *, modern: bool) -> Sequence[Mapping[str, Any]]:
-        """Return the tools, as clients of either form see them."""
+        """Return the tools as clients see them."""
         tools = tuple(self.shown.values())
         return tools if modern else [older(tool) for tool in tools]
 
 
 async def probe(artifact: Artifact, how: Guarded) -> Probed:
-    """Start the server once, look at its tools, and end it.
+    """Start the server, read its tools, and end it.
 
     Raises:
-        ServerError, ServerDrift: as of :func:`guard`.
+        ServerError, ServerDrift: see :func:`guard`.
     """
     look = connected(how.target, how.protocol, seconds=_CONNECT_SECONDS, version=how.version)
     async with look as server:
@@ -544,7 +567,7 @@ async def probe(artifact: Artifact, how: Guarded) -> Probed:
 
 
 def instructions(core: Core, shadow: bool) -> str:
-    """Return what a model is told about the server."""
+    """Return a text for a model about the gate in front of the server."""
     if shadow:
         return (
             f"Calls are compared with the grammar {core.name}, and none is refused: this gate is "
@@ -566,7 +589,9 @@ def info_of(told: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def older(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a tool as clients of the handshake know it: its result is an object."""
+    """Return a tool as clients of the handshake accept it: an output schema must be that of an
+    object.
+    """
     schema = tool.get("outputSchema")
     if schema is None or (isinstance(schema, Mapping) and schema.get("type") == "object"):
         return tool

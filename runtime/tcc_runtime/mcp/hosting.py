@@ -1,12 +1,13 @@
-"""Sessions behind an HTTP server: which client has which, and how many exist.
+"""Sessions of an HTTP server: the session of each client, and limits on their number.
 
-The name of a session is its handle: its id and a keyed hash of the principal and the id, which only
-gates of this store can make.  A made-up handle, another principal's and an ended one get the
-same answer.  If principals are known, a handle is no credential: a token authorises each request.
-If they are not, a client has the session whose handle it sends.  Clients of the handshake send it
-in a header, others in a cookie (:mod:`tcc_runtime.mcp.cookies`).
-A session that calls has a relay and a connection to the server, 64 at most; any other is an entry
-of a table.
+The name of a session is its handle: its id, and a keyed hash of the principal and the id.  Only
+gates of this store can make one.  A made-up handle, a handle of another principal and one of an
+ended session get the same answer.  If principals are known, a handle is no credential: a token
+authorises each request.  Otherwise a client has the session whose handle it sends.  Clients of the
+handshake send it in a header, others in a cookie (:mod:`tcc_runtime.mcp.cookies`).
+
+A session with calls has a relay and a connection to the server; at most 64 sessions have one.  Any
+other session is an entry of a table.
 """
 
 from __future__ import annotations
@@ -49,19 +50,19 @@ MAX_OF_PRINCIPAL: Final = 16
 MAX_SERVERS: Final = 64
 MAX_STREAMS: Final = 64
 MAX_OPENING: Final = 256
-_DESCRIPTORS: Final = 1 << 15  # for as many sessions and connections as there may be
+_DESCRIPTORS: Final = 1 << 15  # enough for all sessions and connections
 _CONTEXT: Final = "tcc.store/1.0 handle"
-_LAST_CALLS: Final = 10.0  # seconds for calls under way when their connection is over
-_LOOK: Final = 1.0  # seconds between two looks whether a ledger has the end of its session
+_LAST_CALLS: Final = 10.0  # seconds for calls under way after their connection ended
+_LOOK: Final = 1.0  # seconds between two looks at a ledger for the end of its session
 _MAC: Final = 16
 _NOBODY: Final = bytes(32)
 
 
 def descriptors() -> int:
-    """Return how many files and connections may be open; the limit is raised as far as it goes.
+    """Raise the limit of open files and connections as far as possible, and return it.
 
-    Each connection and each live session has one.  If connections took the last one, nobody else
-    could connect, so both together always get fewer than there are.
+    Each connection and each live session takes one.  If they could take all, no client could
+    connect.  So their limits together stay below this number.
     """
     if sys.platform == "win32":
         return _DESCRIPTORS
@@ -81,7 +82,7 @@ class NotFound(Exception):
 
 
 class HostFull(Exception):
-    """A limit is reached for now; `status` is 429 or 503."""
+    """A limit is reached at present.  The HTTP status of the answer is `status`: 429 or 503."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -90,13 +91,13 @@ class HostFull(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostingTerms:
-    """Which sessions clients have.
+    """Rules for the sessions of clients.
 
     Attributes:
-        kind: `new`, a session for each connection; `principal`, one for each principal; else the
-            id of the one that all connections share.
-        idle: seconds without a request after which a connection is over.
-        given: returns what the session of a principal is given.
+        kind: `new`: a session for each connection; `principal`: one for each principal; any other
+            text: the id of the session that all connections share.
+        idle: seconds without a request after which a connection has ended.
+        given: returns the attributes of a principal's session.
     """
 
     kind: str
@@ -106,12 +107,13 @@ class HostingTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reloading:
-    """How a new artifact is taken: for new sessions, and for open ones if the store moves them.
+    """How the gate takes a new artifact: for new sessions, and for open ones if the store moves
+    them.
 
     Attributes:
-        look: returns another artifact than the last one; None: it is the same.  It raises
-            :class:`ReloadRefused` if the file has none.
-        how: how the server is relayed, with the owner's lock.
+        look: returns the artifact if it differs from the last one, else None.  Raises
+            :class:`ReloadRefused` if the file has no artifact.
+        how: options for relaying the server, with the owner's tool lock.
     """
 
     look: Callable[[], Artifact | None]
@@ -119,7 +121,7 @@ class Reloading:
 
 
 class ReloadRefused(Exception):
-    """A file has no artifact that can be taken; the text says why."""
+    """A file has no artifact that the gate can take.  The text of the exception is the reason."""
 
 
 _REFUSED: Final = (
@@ -129,13 +131,13 @@ _REFUSED: Final = (
 
 
 class Session:
-    """A live session: its gate, and from the first call on its relay.
+    """A live session: its gate, and its relay from the first call on.
 
     Attributes:
-        gate: of the session.
-        principal: whose it is; None: nobody is known.
-        handle: its name.
-        last: when it was last used.
+        gate: the gate of the session.
+        principal: the principal of the client; None: unknown.
+        handle: the name of the session for clients.
+        last: the time of its last use, in seconds of the event loop.
     """
 
     def __init__(
@@ -151,7 +153,7 @@ class Session:
         self._stop = Stop()
         self._reason = "the server is away"
         self._running: asyncio.Task[None] | None = None
-        self.under_way = 0  # requests that have no answer yet
+        self.under_way = 0  # the number of requests without an answer
         self.elicits = False  # whether the client said in its handshake that it can show forms
 
     @property
@@ -161,24 +163,25 @@ class Session:
 
     @property
     def relays(self) -> bool:
-        """True if it has a connection to the server."""
+        """True if the session has a connection to the server."""
         return self._relay is not None
 
     @property
     def is_busy(self) -> bool:
-        """True if a call waits or is under way, also one that waits for its client."""
+        """True if a call waits or is under way, or if a call waits for its client."""
         return bool(self.under_way) or (self._relay is not None and self._relay.is_calling)
 
     @property
     def has_calls(self) -> bool:
-        """True if a call or a request waits or is under way, for its client or without it."""
+        """True if a call or another request waits or is under way, also if its client has left."""
         return self._relay is not None and self._relay.is_busy
 
     def use(self, given: Mapping[str, Any]) -> None:
-        """Use it now; a client brings what the session was given when it began.
+        """Note that the session is used now, and require that its client brings the same
+        attributes.
 
         Raises:
-            MissingClaim: it brings something else.
+            MissingClaim: an attribute differs from the one at the session's start.
         """
         for name in {*given, *self._given}:
             if repr(given.get(name)) != repr(self._given.get(name)):
@@ -186,7 +189,9 @@ class Session:
         self.last = self._loop.time()
 
     async def has_ended(self) -> bool:
-        """Return whether the session had ended in the last second, as its ledger has it."""
+        """Return whether the ledger has the end of the session.  The ledger is read at most once a
+        second, and not while requests are under way.
+        """
         now = self._loop.time()
         if not self.under_way and now - self._looked >= _LOOK:
             self._looked = now
@@ -194,7 +199,7 @@ class Session:
         return False
 
     def take(self, request: ClientCall | PassedRequest) -> None:
-        """Hand a request to the relay, which is begun with the first one.
+        """Give a request to the relay; the first request creates the relay.
 
         Raises:
             HostFull: a limit is reached.
@@ -216,7 +221,7 @@ class Session:
             self._relay.answered(answer)
 
     def cancel(self, identity: wire.Id, client: Client | None = None) -> None:
-        """Cancel what is asked for under an id; `client` None: by any client."""
+        """Cancel the request with an id; of any client if `client` is None."""
         if self._relay is not None:
             self._relay.cancel(identity, client)
 
@@ -249,15 +254,15 @@ class Session:
                     self._hosting.close_link(server.link, self._stop)
 
     def hurry(self) -> None:
-        """Give the calls under way and the server no further time."""
+        """Give calls under way and the server no more time."""
         self._reason = STOPPED
         self._stop.ask()
 
     async def close(self, *, ends: bool) -> None:
-        """Let go of the session.
+        """Close the session.
 
         Args:
-            ends: whether it ends, if its plan may end; else it is left as it is.
+            ends: whether to end the session, if its plan may end here.  False: it can be reopened.
         """
         if not ends:
             self.hurry()
@@ -278,7 +283,9 @@ class Session:
         await aside(self._let_go, lambda _: None)
 
     async def leave(self) -> None:
-        """Close the ledger of a session without a call under way; it is opened again at once."""
+        """Close the ledger of a session without calls, so that it can be opened again
+        immediately.
+        """
         self.hurry()
         await self._end_relay()
         await aside(self.gate.close, lambda _: None)
@@ -296,15 +303,15 @@ class Session:
 
 
 class Hosting:
-    """The sessions of one gate over HTTP.
+    """The sessions of one HTTP server.
 
     Args:
-        store: of the sessions.
-        how: how the server is relayed.
-        probed: what the server was like at the start.
-        terms: which sessions clients have.
-        note: is told what people should know.
-        meter: counts what happens.
+        store: the store of the sessions.
+        how: options for relaying the server.
+        probed: the description of the server at the start.
+        terms: the rules for the sessions of clients.
+        note: called with messages for the owner.
+        meter: counts events for monitoring; None: nothing is counted.
         reloading: takes new artifacts; None: the artifact stays the same.
     """
 
@@ -321,7 +328,7 @@ class Hosting:
     ) -> None:
         self._reloading = reloading
         self._hows = {probed.artifact: how}
-        self._looking = asyncio.Lock()  # for another artifact
+        self._looking = asyncio.Lock()  # held while looking for a new artifact
         self._looked = -_LOOK
         self.how, self.note, self.meter = how, note, meter
         self.stopping = False
@@ -332,11 +339,14 @@ class Hosting:
         self._key = blake3(store.key, derive_key_context=_CONTEXT).digest()
         self._live: dict[tuple[str, bytes], Session] = {}
         self._of_principals: dict[bytes, Session] = {}
-        self._over: dict[str, None] = {}  # connections that are over, the latest of them
+        # ids of sessions whose connection has ended, the latest ones
+        self._over: dict[str, None] = {}
         self._begins = Begins()
-        self._beginning = asyncio.Lock()  # of new sessions, which wait for no ledger
+        # held while a new session begins; these wait for no ledger
+        self._beginning = asyncio.Lock()
         self._by_cookie = asyncio.Lock()
-        # A principal's session waits for its ledger, and no other session waits with it.
+        # One lock for each principal or session id: a session that waits for its ledger blocks no
+        # other.
         self._taking: WeakValueDictionary[str | bytes, asyncio.Lock] = WeakValueDictionary()
         self._opening: set[object] = set()
         self._ending: dict[asyncio.Task[None], Session] = {}
@@ -352,7 +362,7 @@ class Hosting:
         return made
 
     def persons(self, gate: Gate, principal: Principal | None) -> Asking:
-        """Return who decides about calls of a session that wait for a person."""
+        """Return the receivers of questions about calls of a session."""
         found = self.how.persons(lambda: gate, "" if principal is None else principal.subject)
 
         def asked(question: Pending) -> None:
@@ -362,18 +372,20 @@ class Hosting:
         return replace(found, asked=asked)
 
     def headers_of(self, tool: str) -> Mapping[str, str]:
-        """Return the parameters that `Mcp-Param` headers of a tool repeat, by token."""
+        """Return the parameters of a tool that `Mcp-Param` headers repeat, by the header's
+        token.
+        """
         return self._probed.headers.get(tool, {})
 
     def how_of(self, artifact: Artifact) -> Guarded:
-        """Return how the server is relayed for sessions of an artifact."""
+        """Return the options for relaying the server for sessions of an artifact."""
         found = self._hows.get(artifact.digest)
         if found is None:  # an artifact of a session that began before this gate
             return self.how if self._reloading is None else self._reloading.how
         return found
 
     async def _reload(self) -> None:
-        """Take another artifact, if there is one; else keep the last one."""
+        """Take a new artifact if the file has one; otherwise keep the current one."""
         reloading = self._reloading
         if reloading is None:
             return
@@ -394,18 +406,19 @@ class Hosting:
             self.note(f"{whose} have the artifact {probed.artifact.hex()}")
 
     def is_behind(self, gate: Gate) -> bool:
-        """Return whether a session has to go on under another artifact."""
+        """Return whether a session has to continue under another artifact."""
         return self._store.is_behind(gate.artifact.digest.hex())
 
     def _moves(self, session: Session) -> bool:
-        """Return whether a session goes on under another artifact now: it has no calls.
+        """Return whether a session continues under another artifact now: it is behind and has no
+        calls.
 
-        A client may hold the connection of a cancelled call open.  This does not count.
+        A client may keep the connection of a cancelled call open.  This does not count as a call.
         """
         return not session.has_calls and self.is_behind(session.gate)
 
     async def _leave(self, session: Session) -> None:
-        """Let go of a session, which is opened again under another artifact."""
+        """Close a session, which is then opened again under another artifact."""
         principal = self._of(session.principal)
         self._live.pop((session.identity, principal), None)
         self.desk.close(session.gate)
@@ -416,11 +429,11 @@ class Hosting:
     # Which session.
 
     async def begin(self, principal: Principal | None) -> Session:
-        """Return the session of a handshake.
+        """Return the session for a handshake, which may begin it.
 
         Raises:
             HostFull: a limit is reached.
-            MissingClaim: the principal lacks what a session is given.
+            MissingClaim: the principal lacks an attribute of the session.
         """
         if self._terms.kind == "principal" and principal is not None:
             return await self._of_principal(principal, connects=True)
@@ -432,13 +445,15 @@ class Hosting:
             gate = await self._opened(given, None)
             try:
                 self._check_room(principal)
-            except HostFull:  # it stops
+            except HostFull:  # the server stops meanwhile
                 gate.withdraw()
                 raise
             return self._add(gate, principal, given)
 
     def is_named(self, cookies: ClientCookies, principal: Principal | None) -> bool:
-        """Return whether cookies name a session or a nonce of this principal; it may be over."""
+        """Return whether cookies have a handle or a nonce of this principal.  The session may have
+        ended.
+        """
         for handle in cookies.sessions:
             with suppress(NotFound):
                 self._identity(handle, principal)
@@ -455,9 +470,9 @@ class Hosting:
         """Return the session of a request without a handshake; None: no cookie names one.
 
         Raises:
-            NotFound: the session is over, or the handle in the cookie was not made here for this
+            NotFound: the session has ended, or the handle in the cookie was not made for this
                 principal.
-            HostFull, MissingClaim: as of :meth:`begin`.
+            HostFull, MissingClaim: see :meth:`begin`.
         """
         if self._terms.kind == "principal" and principal is not None:
             return await self._of_principal(principal)
@@ -478,10 +493,10 @@ class Hosting:
         return await self.find(handle, principal)
 
     async def _of_principal(self, principal: Principal, *, connects: bool = False) -> Session:
-        """Return the session of a principal, which may begin now.
+        """Return the session of a principal; begin one if it has none.
 
         Args:
-            connects: whether a connection begins, which renews an old session.
+            connects: whether a connection begins, so that an old session may be renewed.
         """
         given, whose = self._terms.given(principal), self._of(principal)
         await self._look()
@@ -497,7 +512,8 @@ class Hosting:
                 known.use(given)
                 return known
             gate = await self._opened(given, (principal.issuer, principal.subject))
-            # A session that a handle had reopened is live, too: one ledger has one session here.
+            # A handle may have reopened the same session: one ledger has one session object in this
+            # process.
             same = self._live.get((gate.session_id, whose))
             if same is not None:
                 gate.close()
@@ -519,8 +535,8 @@ class Hosting:
         """Return the session of a handle.
 
         Raises:
-            NotFound: there is none.
-            HostFull, MissingClaim: as of :meth:`begin`.
+            NotFound: the handle is invalid, or its session has ended.
+            HostFull, MissingClaim: see :meth:`begin`.
         """
         identity, whose = self._identity(handle, principal), self._of(principal)
         await self._look()
@@ -530,7 +546,8 @@ class Hosting:
                 if identity in self._over:
                     raise NotFound
                 known = await self._reopened(identity, principal)
-            known.use(self._terms.given(principal))  # before the look: meanwhile it is not idle
+            # before `has_ended` waits, so that the session is not idle meanwhile
+            known.use(self._terms.given(principal))
             if await known.has_ended():
                 self.end(known)
                 raise NotFound
@@ -538,7 +555,7 @@ class Hosting:
                 return known
 
     async def _reopened(self, identity: str, principal: Principal | None) -> Session:
-        """Return a session of the store that may not be live here."""
+        """Return a session of the store, reopening it if it is not live here."""
         given, whose = self._terms.given(principal), self._of(principal)
         async with self._alone(identity if principal is None else whose):
             known = self._live.get((identity, whose))
@@ -565,7 +582,7 @@ class Hosting:
             except (Rejected, OSError) as error:
                 raise self._not_opened(error) from None
             try:
-                # The ledger of a principal's session says who made its calls.
+                # The ledger names the principal that made its calls.
                 if gate.principal is not None and gate.principal != whose.hex():
                     raise NotFound
                 self._check_room(principal)
@@ -577,21 +594,22 @@ class Hosting:
             return session
 
     async def _look(self) -> None:
-        """Look for another artifact that open sessions have to go on under, once a second.
+        """Look for a new artifact at most once a second, if open sessions have to continue under
+        it.
 
-        While one is looked at, other requests do not wait for that.
+        Other requests do not wait for a look that is under way.
         """
         since = asyncio.get_running_loop().time() - self._looked
         if self._store.moves and since >= _LOOK and not self._looking.locked():
             await self._reload()
 
     async def _opened(self, given: Mapping[str, Any], name: tuple[str, str] | None) -> Gate:
-        """Return a gate of a new session, or of that of a principal.
+        """Open a gate on a new session, or on the session of a principal.
 
         Raises:
-            MissingClaim: the grammar requires something else than what is given, or the session
-                was given something else.
-            HostFull: its ledger cannot be written, or gone on with; the owner is told.
+            MissingClaim: an attribute is missing or invalid, or the session began with other
+                attributes.
+            HostFull: the ledger cannot be written, or cannot continue; the owner is notified.
         """
         await self._reload()
         try:
@@ -608,7 +626,11 @@ class Hosting:
         return HostFull(503)
 
     async def _waits(self, opens: Callable[[], Gate]) -> Gate:
-        """Open a gate, for which another process may have to let go of a ledger first."""
+        """Open a gate in a thread, because another process may have to release a ledger first.
+
+        Raises:
+            HostFull: too many gates are being opened.
+        """
         if len(self._opening) >= MAX_OPENING:
             raise HostFull(503)
         mine = object()
@@ -623,7 +645,7 @@ class Hosting:
         return await aside(counted, drop_gate)
 
     def _alone(self, whose: str | bytes) -> asyncio.Lock:
-        """Return the lock under which a principal's session, or that of an id, is opened once."""
+        """Return the lock under which the session of a principal or of an id is opened."""
         return self._taking.setdefault(whose, asyncio.Lock())
 
     def _add(self, gate: Gate, principal: Principal | None, given: Mapping[str, Any]) -> Session:
@@ -645,7 +667,7 @@ class Hosting:
         """Require room for another call.
 
         Raises:
-            HostFull: there is none.
+            HostFull: a limit is reached.
         """
         if self.stopping:
             raise HostFull(503)
@@ -661,10 +683,10 @@ class Hosting:
     # Ends.
 
     def end(self, session: Session) -> asyncio.Task[None]:
-        """End the connection of a session; a principal's session itself goes on.
+        """End the connection of a session.  A principal's session itself continues later.
 
         Returns:
-            the task that waits for calls under way and closes the ledger.
+            The task that waits for calls under way and closes the ledger.
         """
         principal = self._of(session.principal)
         self._live.pop((session.identity, principal), None)
@@ -678,7 +700,7 @@ class Hosting:
         return task
 
     def _forget(self, identity: str) -> None:
-        """A session that ends with its connection is not found any more."""
+        """Note that a session has ended with its connection, so that it is not found any more."""
         if self.begins_new:
             self._over[identity] = None
             if len(self._over) > MAX_SESSIONS:
@@ -691,17 +713,17 @@ class Hosting:
             self.note(f"session {session.identity} is not closed: {error}")
 
     def close_link(self, link: Link, stop: Stop) -> None:
-        """End a server; no session waits for that.
+        """End a server in a task, so that no session waits for it.
 
         Args:
-            stop: shortens it.
+            stop: shortens the time that the server gets.
         """
         task = asyncio.ensure_future(link.close())
         self._closing[task] = stop
         task.add_done_callback(self._closing.pop)
 
     async def tend(self) -> None:
-        """End idle connections, until this is cancelled."""
+        """End idle connections until the task is cancelled."""
         while True:
             await asyncio.sleep(min(1.0, self._terms.idle / 4))
             now = asyncio.get_running_loop().time()
@@ -710,7 +732,7 @@ class Hosting:
                     self.end(session)
 
     async def stop(self, seconds: float) -> None:
-        """Begin nothing more, give calls under way `seconds`, and let go of everything."""
+        """Begin nothing new, give calls under way `seconds`, and close all sessions."""
         self.stopping = True
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
@@ -727,7 +749,7 @@ class Hosting:
         await asyncio.gather(*self._closing, return_exceptions=True)
 
     def metrics(self) -> bytes:
-        """Return what a monitoring system reads."""
+        """Return the metrics as text for a monitoring system; empty without a meter."""
         if self.meter is None:
             return b""
         live = tuple(self._live.values())
@@ -744,7 +766,7 @@ class Hosting:
     # Handles.
 
     def _of(self, principal: Principal | None) -> bytes:
-        """Return 32 bytes that stand for a principal."""
+        """Return 32 bytes that identify a principal."""
         if principal is None:
             return _NOBODY
         return bytes.fromhex(self._store.name_of((principal.issuer, principal.subject)))
@@ -763,7 +785,7 @@ class Hosting:
         """Return the id of the session that a handle names.
 
         Raises:
-            NotFound: it was not made here for this principal.
+            NotFound: the handle was not made by this store for this principal.
         """
         if len(handle) != 43 or not handle.isascii():
             raise NotFound

@@ -1,10 +1,10 @@
-"""The relay over HTTP: what a request has to be, in the order of the table in docs/http.md.
+"""The relay over HTTP: checks requests in the order of the table in docs/http.md, and answers them.
 
-A request is refused as early as possible: nothing of a body is read before path, Host, Origin,
-token, method and type are right.  A client is answered in JSON; a stream is opened only for
-progress.  starlette has the routes and the answers, uvicorn the connections
+A request is refused as early as possible.  The body is read only after path, Host, Origin, token,
+method and type were checked.  Clients get JSON answers; a stream is opened only for progress.
+starlette provides routes and answers, uvicorn the connections
 (:mod:`tcc_runtime.mcp.links.http_server`).
-Cost: that of the message; memory is bounded by the body of each connection, 4 MiB.
+Cost: that of the message.  Memory is bounded by the body of each connection, 4 MiB.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ from tcc_runtime.mcp.tokens import InvalidToken, MissingClaim, Principal, Tokens
 
 HEADER_MISMATCH: Final = -32020
 _MAX_CONNECTIONS: Final = 4096
-_DEPTH: Final = MAX_DEPTH + 2  # of the parameters, the arguments in them, and a value in these
+# levels of the parameters, the arguments in them, and a value of these
+_DEPTH: Final = MAX_DEPTH + 2
 _LOGGED: Final = frozenset((400, 408, 413, 429, 431, 503))
-_END_SECONDS: Final = 1.0  # for the end of a session, before its client is answered
+_END_SECONDS: Final = 1.0  # for the end of a session before its client is answered
 _JSON: Final = "application/json"
 _STATUS: Final = {
     wire.PARSE_ERROR: 400,
@@ -55,8 +56,8 @@ _STATUS: Final = {
     HEADER_MISMATCH: 400,
     wire.METHOD_NOT_FOUND: 404,
 }
-# Requests that may be answered by "ask again", and the state with which the client asks again.  It
-# is public: it says only that a cookie was sent before.
+# Requests that may be answered by "repeat the request", and the state that the client then sends.
+# The state is public: it only means that a cookie was sent before.
 _ASKED_AGAIN: Final = frozenset(("tools/call", "resources/read", "prompts/get"))
 _ASK_AGAIN: Final = "tcc:with-cookie"
 _NO_COOKIE: Final = (
@@ -69,14 +70,14 @@ _ENCODED: Final = re.compile(r"=\?base64\?([A-Za-z0-9+/]*={0,2})\?=", re.IGNOREC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """Where and how to listen.
+    """The address of a server, and who may call it.
 
     Attributes:
-        host, port: the address; port 0 is drawn.
-        names: further names that a `Host` header may have.
-        origins: of pages that may call from a browser, besides our own.
-        tls: None: without TLS.
-        tokens: that are accepted; None: nobody needs one.
+        host, port: the address; for port 0 the system chooses a port.
+        names: further host names that a `Host` header may have.
+        origins: the origins of further pages that may call from a browser.
+        tls: the TLS configuration; None: no TLS.
+        tokens: checks tokens; None: clients need no token.
     """
 
     host: str
@@ -88,14 +89,15 @@ class Listening:
 
 
 class Listener:
-    """A server of HTTP in front of hosted sessions.
+    """An HTTP server in front of hosted sessions.
 
     Args:
-        how: where and how it listens.
+        how: the address, and who may call.
         hosting: the sessions.
 
     Attributes:
-        hosts: values that a `Host` header may have; origins: those of our own pages.
+        hosts, origins: the values that `Host` headers may have, and the origins of this server's
+            own pages.
     """
 
     def __init__(self, how: Listening, hosting: Hosting) -> None:
@@ -116,7 +118,7 @@ class Listener:
         self.app.router.redirect_slashes = False
 
     async def listen(self) -> str:
-        """Begin to accept; return the URL.
+        """Start accepting connections; return the URL.
 
         Raises:
             OSError: the address is not available.
@@ -134,7 +136,7 @@ class Listener:
         return f"{scheme}://{shown}:{port}/mcp"
 
     def close(self) -> None:
-        """Accept nothing more, and end the connections."""
+        """Stop accepting connections, and close the open ones."""
         if self._server is not None:
             self._server.close()
         self.limits.close()
@@ -151,7 +153,9 @@ def _healthz(_: Request) -> Response:
 
 
 class _Endpoint:
-    """The application at a path, which answers each request with an object of a class."""
+    """The application at a path; creates one object of a class for each request, which answers
+    it.
+    """
 
     def __init__(self, listener: Listener, answers: type[_Posted]) -> None:
         self._listener, self._answers = listener, answers
@@ -163,11 +167,11 @@ class _Endpoint:
         except _Answered as told:
             await posted.reply(told.status, headers=told.headers)
         except (ConnectionResetError, TimeoutError):
-            scope["state"]["connection"].drop()  # the client is gone, or reads nothing
+            scope["state"]["connection"].drop()  # the client is gone, or does not read
 
 
 class _Answered(Exception):
-    """A request is answered before its message is taken."""
+    """The request gets this answer before its message is handled."""
 
     def __init__(self, status: int, *headers: tuple[str, str]) -> None:
         self.status, self.headers = status, headers
@@ -192,7 +196,9 @@ class _Posted:
         self._streams = False
 
     def _header(self, name: str) -> str | None:
-        """Return the one value of a header; of a repeated one, a value that equals nothing."""
+        """Return the value of a header, or None.  For a repeated header return U+0000, which equals
+        no valid value.
+        """
         found = self._headers.getlist(name)
         if len(found) > 1:
             return "\0"
@@ -202,7 +208,7 @@ class _Posted:
         """Check the request in order, and answer it.
 
         Raises:
-            _Answered: it is refused.
+            _Answered: the request is refused.
         """
         principal = self.check()
         if self._method == "DELETE":
@@ -226,7 +232,7 @@ class _Posted:
         """Check Host, Origin, token, method, type and length, in this order.
 
         Raises:
-            _Answered: one of them is wrong.
+            _Answered: one of them is wrong, or the headers are too long.
         """
         size = sum(len(name) + len(value) for name, value in self._scope["headers"])
         if size > MAX_HEADERS:
@@ -312,7 +318,7 @@ class _Posted:
             await self._respond(told, 400)
             return
         if isinstance(message, wire.Response):
-            # Only forms are asked for; an answer without a session answers nothing.
+            # The gate only asks for forms. An answer without a session is ignored.
             if self._hosting.how.elicits and self._header("mcp-session-id") is not None:
                 (await self._session(principal)).answered(message)
             await self.reply(202)
@@ -324,7 +330,7 @@ class _Posted:
                 await self._handshake(message, principal)
         except MissingClaim:
             raise _Answered(403) from None
-        except NotFound:  # the one session that all connections share
+        except NotFound:  # the shared session does not exist
             raise _Answered(404) from None
         except HostFull as error:
             raise _Answered(error.status, ("retry-after", "1")) from None
@@ -335,7 +341,9 @@ class _Posted:
         return enveloped or self._header("mcp-protocol-version") == wire.STATELESS
 
     async def _modern(self, message: wire.Request, principal: Principal | None) -> None:
-        """Take a request since 2026-07-28: its headers repeat what it is."""
+        """Handle a request of version 2026-07-28 or later, whose headers repeat parts of the
+        body.
+        """
         what = self._mismatch(message)
         if what is not None:
             await self._respond(wire.error(message.identity, HEADER_MISMATCH, what), 400)
@@ -350,7 +358,7 @@ class _Posted:
         exchange = Exchange()
         client = hosting.client(exchange)
         if hosting.begins_new and not hosting.is_named(cookies, principal):
-            # A client that keeps no cookies and knows both forms gets a session by the handshake.
+            # A client without cookies that knows both forms gets a session by the handshake.
             client.versions = wire.HANDSHAKE
         taken = client.take(message)
         if not isinstance(taken, ClientCall | PassedRequest):
@@ -362,7 +370,7 @@ class _Posted:
                 self._set_cookies = self._cookies_of(session, cookies)
                 await self._call(session, taken, exchange, modern=True)
             elif message.method not in _ASKED_AGAIN:
-                # A list that passes belongs to no session: a new one that ends with it.
+                # A list that passes belongs to no session, so a session begins and ends with it.
                 session = await hosting.begin(principal)
                 try:
                     await self._call(session, taken, exchange, modern=True)
@@ -380,16 +388,17 @@ class _Posted:
             await self._respond(wire.error(taken.identity, wire.INVALID_REQUEST, _OVER), 404)
 
     def _cookies(self) -> ClientCookies:
-        """Return our cookies of the request.
+        """Return the cookies of the request that this gate has set.
 
-        Those of a page in a browser do not count: browsers show them to every port of this host.
+        Cookies from a page in a browser are ignored, because browsers send them to every port of
+        the host.
         """
         if "origin" in self._headers or not self._hosting.begins_new:
             return NO_COOKIES
         return read_cookies(self._headers.getlist("cookie"))
 
     def _cookies_of(self, session: Session, cookies: ClientCookies) -> tuple[tuple[str, str], ...]:
-        """Return headers that give the client its handle, and take its nonces away."""
+        """Return headers that set the client's handle cookie, and delete its nonce cookies."""
         if not self._hosting.begins_new:
             return ()
         given = () if cookies.sessions else (self._set_cookie(SESSION, session.handle),)
@@ -399,7 +408,7 @@ class _Posted:
         return set_cookie(name, value, secure=self._listener.how.tls is not None)
 
     def _mismatch(self, message: wire.Request) -> str | None:
-        """Return which header differs from the body; None: none does."""
+        """Return a text about the first header that differs from the body; None: all agree."""
         params = message.params
         meta = params.get("_meta")
         version = meta.get(wire.VERSION_KEY) if isinstance(meta, dict) else None
@@ -426,7 +435,7 @@ class _Posted:
         return None
 
     def _text(self, name: str) -> str | None:
-        """Return the value of a header, decoded if it was encoded."""
+        """Return the value of a header, decoded if it is encoded."""
         text = self._header(name)
         found = None if text is None else _ENCODED.fullmatch(text)
         if found is None:
@@ -437,7 +446,7 @@ class _Posted:
             return "\0"
 
     async def _handshake(self, message: wire.Request, principal: Principal | None) -> None:
-        """Take a request of a version with a handshake."""
+        """Handle a request of a version with a handshake."""
         version = self._header("mcp-protocol-version")
         if version is not None and version not in wire.HANDSHAKE:
             said = "no such version of the protocol"
@@ -466,10 +475,11 @@ class _Posted:
         await self._told(taken, modern=False)
 
     async def _session(self, principal: Principal | None) -> Session:
-        """Return the session of the handle.
+        """Return the session whose handle the request has.
 
         Raises:
-            _Answered: there is no handle, or it is none of this principal's.
+            _Answered: the request has no handle, the handle is invalid for this principal, or a
+                limit is reached.
         """
         handle = self._header("mcp-session-id")
         if handle is None:
@@ -491,7 +501,7 @@ class _Posted:
         *,
         modern: bool,
     ) -> None:
-        """Hand a call to its session, and wait for its answer or the end of the client."""
+        """Give a call to its session, and wait until it is answered or the client is gone."""
         session.take(call)
         session.under_way += 1
         gone = asyncio.ensure_future(self._gone())
@@ -534,7 +544,7 @@ class _Posted:
     # Answers.
 
     async def _told(self, answer: object, *, modern: bool) -> None:
-        """Answer with a message; without a body if there is none."""
+        """Answer with a message, or with 202 and no body if `answer` is no response."""
         if not isinstance(answer, wire.Response):
             await self.reply(202)
             return
@@ -553,7 +563,7 @@ class _Posted:
         headers: Sequence[tuple[str, str]] = (),
         media_type: str = _JSON,
     ) -> None:
-        """Answer."""
+        """Send the answer."""
         response = Response(body, status, media_type=media_type if body else None)
         for name, value in (*headers, *self._cors, *self._set_cookies, _NO_STORE):
             response.headers.append(name, value)
@@ -561,7 +571,7 @@ class _Posted:
             await response(self._scope, self._receive, self._send)
 
     async def _stream(self) -> None:
-        """Begin an answer that is a stream of events."""
+        """Start an answer that is a stream of events."""
         more = (*self._cors, *self._set_cookies, _NO_STORE, ("content-type", "text/event-stream"))
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in more]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -578,7 +588,9 @@ class _Listed(_Posted):
     _methods = ("GET",)
 
     async def answer(self) -> None:
-        """Answer with the page, which needs no token; or, to a token, with the questions."""
+        """Answer with the page, which needs no token; or with the questions as JSON, which need
+        one.
+        """
         if _JSON in (self._header("accept") or ""):
             principal = self.check()
             self._connection.answered_by_app()
@@ -606,7 +618,7 @@ class _Listed(_Posted):
 
 
 class _Decided(_Listed):
-    """A verdict on a question."""
+    """Records a verdict on a question."""
 
     _methods = ("POST",)
     _most_body = approvals.MOST_BODY
@@ -651,7 +663,7 @@ _NO_STORE: Final = ("cache-control", "no-store")
 
 
 def _without_state(message: wire.Request) -> tuple[wire.Request, bool]:
-    """Return a request without the state that asked for a cookie, and whether it had that."""
+    """Return a request without the state of a repeated request, and whether it had this state."""
     params = message.params
     if params.get("requestState") != _ASK_AGAIN or params.get("inputResponses"):
         return message, False

@@ -1,8 +1,9 @@
-"""``tools.lock``: the digest of each tool of a server, so that a server that changes is noticed.
+"""``tools.lock``: the digests of a server's tools, by which the gate notices changed tools.
 
-A digest is BLAKE3 over the canonical text of what a model is shown and what is passed on: name,
-title, description, annotations and both schemas, absent ones left out.  Canonical: members sorted
-by code point, no spaces, ASCII, numbers by their exact value.
+A digest is BLAKE3 over the canonical text of the parts that a model sees or that are forwarded:
+name, title, description, annotations and both schemas.  Absent parts are left out.  In a canonical
+text, members are sorted by code point, numbers are written by their exact value, and all characters
+are ASCII without spaces.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ _HEX = re.compile("[0-9a-f]{64}")
 
 
 def tool_digest(tool: Mapping[str, Any]) -> str:
-    """The digest of a tool as a server lists it, hex.
+    """Return the digest of a tool as a server lists it, hex.
 
     Raises:
-        ServerError: it is nested too deeply.
+        ServerError: the tool is nested too deeply.
     """
     shown = {name: tool[name] for name in _LOCKED if name in tool}
     text = _canonical(shown, _DEEPEST)
@@ -40,18 +41,18 @@ def tool_digest(tool: Mapping[str, Any]) -> str:
 
 
 def lock_text(tools: Iterable[Mapping[str, Any]]) -> str:
-    """The text of a lock file for these tools."""
+    """Return the text of a lock file for these tools."""
     digests = {tool["name"]: tool_digest(tool) for tool in tools}
     document = {"format": _FORMAT, "format_version": _VERSION, "tools": digests}
     return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
 
 def read_lock(path: Path) -> Mapping[str, str]:
-    """The digests of a lock file by the tools' names.
+    """Return the digests in a lock file, by the names of the tools.
 
     Raises:
-        ServerError: it is no lock file.
-        OSError: it cannot be read.
+        ServerError: the file is no lock file.
+        OSError: the file cannot be read.
     """
     try:
         document = wire.read_json(path.read_bytes())
@@ -72,14 +73,15 @@ def read_lock(path: Path) -> Mapping[str, str]:
 def check_tools(
     needed: Sequence[str], tools: Iterable[Mapping[str, Any]], locked: Mapping[str, str] | None
 ) -> None:
-    """Check that a server has the tools of a grammar, unchanged.
+    """Check that a server has the tools of a grammar, as they were locked.
 
     Args:
-        needed: the tools of the grammar; other tools of the server can never be called.
-        locked: digests by name; None: accept any.
+        needed: the names of the tools of the grammar.  Other tools of the server can never be
+            called.
+        locked: digests by name; None: accept any tool.
 
     Raises:
-        ServerDrift: a tool is missing, or is another one.
+        ServerDrift: a tool is missing or has changed.
     """
     there = {tool["name"]: tool for tool in tools}
     findings = []
@@ -100,10 +102,10 @@ def _is_digest(value: object) -> bool:
 
 
 def canonical_text(value: Any) -> str:
-    """The one text of a JSON value: members sorted, numbers by their exact value.
+    """Return the canonical text of a JSON value: members sorted, numbers by their exact value.
 
     Raises:
-        ServerError: it is nested too deeply.
+        ServerError: the value is nested too deeply.
     """
     return _canonical(value, DEEPEST_TOOL)
 

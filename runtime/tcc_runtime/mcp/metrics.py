@@ -1,7 +1,7 @@
-"""What a gate over HTTP counts, and the listener where a monitoring system reads it.
+"""Counts of a gate over HTTP, and the listener where a monitoring system reads them.
 
-Labels are tools of the grammar, codes and outcomes.  No session, principal or argument is in them,
-so its readers learn nothing about these.  All names of other tools are one label.
+Labels are tools of the grammar, codes and outcomes.  They contain no session, principal or
+argument.  All other tools share one label.
 Text: docs/http.md.  Cost: an addition for each call.
 """
 
@@ -32,10 +32,10 @@ _Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class Meter:
-    """Counts of what happened.
+    """Counts of calls, refusals and answers.
 
     Args:
-        tools: names of the grammar's tools.
+        tools: the names of the grammar's tools.
     """
 
     def __init__(self, tools: Iterable[str]) -> None:
@@ -58,7 +58,7 @@ class Meter:
         """Return all counts, in the text format of Prometheus.
 
         Args:
-            gauges: name, help and value of what is not counted.
+            gauges: name, help and value of further metrics.
         """
         lines = []
         counts = sorted(self._counts.items())
@@ -86,11 +86,11 @@ def _quoted(value: str) -> str:
 
 
 class MetricsListener:
-    """Answers `GET /metrics`, and nothing else, at an address of its own.
+    """Answers `GET /metrics`, and nothing else, at a separate address.
 
     Args:
         text: returns the answer.
-        names: further names that a `Host` header may have.
+        names: further host names that a `Host` header may have.
     """
 
     def __init__(self, text: Callable[[], bytes], names: Iterable[str] = ()) -> None:
@@ -101,7 +101,7 @@ class MetricsListener:
         self._server: asyncio.Server | None = None
 
     async def listen(self, host: str, port: int) -> str:
-        """Begin to accept; return the URL.
+        """Start accepting connections; return the URL.
 
         Raises:
             OSError: the address is not available.
@@ -115,13 +115,13 @@ class MetricsListener:
         return f"http://{shown}:{port}/metrics"
 
     def close(self) -> None:
-        """Accept nothing more."""
+        """Stop accepting connections, and close the open ones."""
         if self._server is not None:
             self._server.close()
         self._limits.close()
 
     def _answer(self, request: Request) -> Response:
-        """Answer; a page in a browser may not read metrics."""
+        """Answer a request.  Pages in a browser may not read metrics."""
         headers = {"cache-control": "no-store", "connection": "close"}
         hosts = request.headers.getlist("host")
         status = 200
@@ -136,7 +136,7 @@ class MetricsListener:
 
 
 class _App:
-    """An application of all methods; a function would be one of GET alone."""
+    """An application for all methods. starlette would restrict a plain function to GET."""
 
     def __init__(self, answer: Callable[[Request], Response]) -> None:
         self._answer = answer

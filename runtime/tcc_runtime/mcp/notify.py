@@ -1,8 +1,8 @@
-"""Tells somebody about a question: runs a command, or posts to a URL, once for each question.
+"""Notifies a receiver about questions: runs a command, or posts to a URL, once for each question.
 
-A thread does it, so that nothing waits for it.  A failure is reported and not tried again, because
-the receiver may have got the message.  `tcc session pending` lists all open questions.
-Text: docs/ask.md.  Cost: a process or a request for each question; at most 10,000 wait.
+Threads do this, so that no call waits for it.  A failure is reported and not tried again, because
+the receiver may have got the message.  `tcc session pending` lists all open questions.  Text:
+docs/ask.md.  Cost: a process or a request for each question; at most 10,000 wait.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.mcp.links.http_client import check_url, is_url
 
 _MOST: Final = 10_000
-_SECONDS: Final = 30.0  # that a command may take
-_ANSWER: Final = 10.0  # seconds that a server may take
+_SECONDS: Final = 30.0  # the longest time of a command
+_ANSWER: Final = 10.0  # seconds, the longest time of a request
 _THREADS: Final = 4
 
 
 class Notifier:
-    """Tells one receiver about questions.
+    """Notifies one receiver about questions.
 
     Args:
         target: an http or https URL, or a command with its arguments.
-        note: is told what people should know.
+        note: called with messages for the owner.
 
     Raises:
         ValueError: the target is neither.
@@ -50,7 +50,7 @@ class Notifier:
         self._threads: list[threading.Thread] = []
 
     def tell(self, question: Pending, session: str) -> None:
-        """Tell the receiver about a question, later."""
+        """Queue a notification about a question."""
         message: dict[str, Any] = {"kind": "ask", "session": session, **question.to_json()}
         data = json.dumps(message, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
         try:
@@ -74,7 +74,7 @@ class Notifier:
                 self._note(f"--notify: question {question_id}: {trouble}")
 
     def _run(self, data: bytes) -> str:
-        """Run the command with the question at its standard input; return what went wrong."""
+        """Run the command with the question at its standard input; return the error, or ''."""
         # Standard output belongs to the client of the gate.  A command that outlives the gate must
         # not keep its standard error open.
         with subprocess.Popen(
@@ -92,7 +92,7 @@ class Notifier:
         return f"the command ended with {process.returncode}" if process.returncode else ""
 
     def _post(self, data: bytes) -> str:
-        """Post the question; return what went wrong."""
+        """Post the question; return the error, or ''."""
         import httpx2
 
         answer = httpx2.post(

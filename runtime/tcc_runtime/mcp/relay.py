@@ -1,14 +1,14 @@
 """The relay: one session's calls, from the client's request to the recorded outcome.
 
-It owns the calls that wait and those under way, their time limits and their cancellation.  It
-contains no I/O, which links do, and no policy, which :mod:`tcc_runtime.mcp.deciding` asks the gate
-for.  Everything runs as tasks of one event loop; only the disk is waited for in threads.
+It owns the calls that wait and those under way, their time limits and their cancellation.  Links do
+the I/O, and :mod:`tcc_runtime.mcp.deciding` asks the gate for decisions.  Everything runs as tasks
+of one event loop; only waits for the disk run in threads.
 
 Calls are decided in their order.  The task that decides takes the turn of the session, lets the
 client's link catch up, and only then decides, so a call is not made if its cancellation has
 arrived.  A call that depends on one under way delays the calls after it.  After its permit, each
 call has its own task.  A call of several rounds is one call: decided once, recorded once.
-Cost: that of the gate and of the messages; what waits is bounded in number and bytes.
+Cost: that of the gate and of the messages.  Waiting calls are bounded in number and bytes.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ GONE: Final = "the client is gone"
 _MAX_WAITING: Final = 256
 _MAX_BYTES: Final = 8 << 20  # of calls that wait
 _MAX_PASSED: Final = 64
-_MAX_FORMS: Final = 64  # questions that the person at the client has not answered
+_MAX_FORMS: Final = 64  # open forms at the client
 _CATCH_UP: Final = 16  # reads of 64 KiB, as much as a pipe holds
-_IN_A_ROW: Final = 8  # calls, before the ledger is left to others for a moment
+# calls in a row, before the ledger is left free for other processes for a moment
+_IN_A_ROW: Final = 8
 
 Look = Callable[[], Awaitable[None]]
 
 
 class CallMeter(Protocol):
-    """Counts what becomes of calls."""
+    """Counts the outcomes of calls."""
 
     def refused(self, tool: str, code: str) -> None:
         """Count a refused call of the tool that the client named."""
@@ -57,10 +58,10 @@ class _OpenCall:
     """A call under way.
 
     Attributes:
-        identity: of the last request to the server.
-        ended: how it ended, and the server's answer, if that ended it.
+        identity: the id of the last request to the server.
+        ended: set to the end of the call, and the server's answer if that ended the call.
         asked: the round that the client has to answer; None: the server has to answer.
-        rounds: how many the client has answered.
+        rounds: the number of rounds that the client has answered.
         answers: whether the client waits for an answer.
     """
 
@@ -75,7 +76,7 @@ class _OpenCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OpenRequest:
-    """A request that was passed on, and the timer of its limit."""
+    """A forwarded request without an answer, and the timer of its time limit."""
 
     request: PassedRequest
     timer: asyncio.TimerHandle
@@ -83,7 +84,7 @@ class _OpenRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
-    """A call that waits for the answer of the person at its client, and the timer of its limit."""
+    """A call that waits for the person at its client, and the timer of its time limit."""
 
     call: ClientCall
     question: Pending
@@ -94,15 +95,15 @@ class Relay:
     """The calls of one session.
 
     Args:
-        seconds: limit on each call.
-        note: is told what people should know.
+        seconds: the time limit of each call.
+        note: called with messages for the owner.
         meter: counts calls.
-        persons: who decides about calls that wait for a person.
-        behind: returns whether the session has to go on under another policy.  Then no new call is
-            taken, so the calls under way end, and the session can go on.
+        persons: the receivers of questions about calls.
+        behind: returns whether the session has to continue under another policy.  Then no new call
+            is accepted.  So the calls under way end, and the session can move.
 
     Attributes:
-        heard: when a call or a request ended last, by the clock of the loop.
+        heard: the time at which a call or request ended last, by the clock of the loop.
     """
 
     def __init__(
@@ -119,9 +120,9 @@ class Relay:
         self._meter = meter
         self._persons, self._behind = persons, behind
         self._forms: asking.Elicitation | None = None
-        # Calls whose client was sent a form, by the ids of these requests, with their questions.
+        # Calls whose client was sent a form, by the id of the elicitation request.
         self._asked: dict[str, _Form] = {}
-        self._verdicts: dict[ClientCall, asking.Told] = {}  # of calls that wait again
+        self._verdicts: dict[ClientCall, asking.Told] = {}  # verdicts for calls that wait again
         self._loop = asyncio.get_running_loop()
         self.heard = self._loop.time()
         self._server: Server | None = None
@@ -130,20 +131,21 @@ class Relay:
         self._settled: Callable[[], None] = lambda: None
         self._forward: Callable[[wire.Request], None] = lambda _: None
         self._rounds: rounds.Rounds | None = None
-        self._early: list[PassedRequest] = []  # that came before the server was known
+        self._early: list[PassedRequest] = []  # requests that came before the server was known
         self._waiting: list[ClientCall] = []
-        self._under_way: set[_OpenCall] = set()  # until their outcomes are recorded
-        self._open: dict[int, _OpenCall] = {}  # by the ids of requests; until they have ended
+        self._under_way: set[_OpenCall] = set()  # calls until their outcomes are recorded
+        # calls until they have ended, by the id of the last request
+        self._open: dict[int, _OpenCall] = {}
         self._passed: dict[int, _OpenRequest] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._changed = asyncio.Event()  # there may be something to decide
-        self._blocked: ClientCall | None = None  # waits for a call under way
-        self._asked_turn: float | None = None  # since when another process has the turn
+        self._changed = asyncio.Event()  # set if the next step may be possible
+        self._blocked: ClientCall | None = None  # a call that waits for a call under way
+        self._asked_turn: float | None = None  # time since which another process has the turn
         self._in_a_row = 0
-        self._doubtful = False  # the server said that its tools have changed
+        self._doubtful = False  # whether the server announced a change of its tools
         self._looked: ClientCall | None = None  # the call for which the tools were looked at
-        self._stopped: str | None = None  # why no further call is made
-        self._fault: BaseException | None = None  # of the task of a call
+        self._stopped: str | None = None  # the reason why no further call is made
+        self._fault: BaseException | None = None  # error of a call's task
 
     async def run(
         self,
@@ -157,10 +159,10 @@ class Relay:
         """Relay to a server until it ends.
 
         Args:
-            start: connects to the server; returns what decides, and what checks that the server's
-                tools are still the same.
-            ready: is awaited before each message of the server.
-            settled: is called after each outcome.
+            start: connects to the server; returns the decisions, and a function that checks that
+                the server's tools are unchanged.
+            ready: awaited before each message of the server.
+            settled: called after each outcome.
             forward: gets notifications that belong to no request.
 
         Raises:
@@ -200,7 +202,7 @@ class Relay:
     # Messages of clients.
 
     def take(self, request: ClientCall | PassedRequest) -> None:
-        """Take a request: it gets one answer, unless it is cancelled."""
+        """Accept a request.  It gets one answer, unless it is cancelled."""
         client = request.client
         if isinstance(request, ClientCall):
             if request.state is not None and asking.is_state(request.state):
@@ -216,7 +218,7 @@ class Relay:
             self._pass_on(request, self._server)
 
     def _has_id(self, client: Client, identity: wire.Id, but: _OpenCall | None = None) -> bool:
-        """Return whether a client waits for something else under this id."""
+        """Return whether a client waits for the answer to another request with this id."""
         requests: list[ClientCall | PassedRequest] = [*self._waiting, *self._early]
         requests += [one.call for one in self._under_way if one is not but]
         requests += [one.request for one in self._passed.values()]
@@ -272,10 +274,11 @@ class Relay:
     def cancel(self, identity: wire.Id, client: Client | None = None) -> None:
         """Cancel a client's request by its id; it gets no answer.
 
-        A call that waits is never made; the outcome of one under way is unknown.
+        A waiting call is never made.  The outcome of a call under way is unknown, unless the call
+        was not sent yet.
 
         Args:
-            client: None: any.
+            client: the client; None: any client.
         """
 
         def is_meant(request: ClientCall | PassedRequest) -> bool:
@@ -298,7 +301,7 @@ class Relay:
         self._changed.set()
 
     def leave(self) -> None:
-        """Drop the calls that wait, and end calls in a round: the client is gone."""
+        """Refuse the waiting calls, and end calls that wait for a round: the client is gone."""
         self._refuse_waiting(f"not called: {GONE}")
         self._refuse_asked()
         for opened in tuple(self._open.values()):
@@ -313,7 +316,9 @@ class Relay:
         self._changed.set()
 
     async def end(self, reason: str) -> None:
-        """End everything: calls under way are unknown, and clients get an answer."""
+        """End all calls and requests.  Calls under way become unknown, and clients get an
+        answer.
+        """
         for opened in tuple(self._open.values()):
             self._end(opened, unknown(reason))
         passed = [self._take_passed(identity) for identity in tuple(self._passed)]
@@ -336,7 +341,7 @@ class Relay:
 
     def _hear(self, message: wire.Message | wire.MalformedMessage) -> None:
         if isinstance(message, wire.MalformedMessage):
-            # It may have been the answer to anything that is waited for.
+            # The line may have been the answer to any request.
             reason = f"the server sent {refused(message)}"
             wire.log("a message of the server is refused", message.code)
             for opened in tuple(self._open.values()):
@@ -412,7 +417,9 @@ class Relay:
         opened.call.client.ask(opened.call, result, asked.token)
 
     def _is_other(self, call: ClientCall) -> bool:
-        """Go on with the call whose round a client answers; return whether it is another call."""
+        """Continue the call whose round a client answers; return True if the client makes another
+        call.
+        """
         opened, server = self._of(rounds.identity_in(call.state or "")), self._server
         asked = None if opened is None else opened.asked
         if (
@@ -446,7 +453,9 @@ class Relay:
     # Persons.
 
     def _wait_for_person(self, call: ClientCall, question: Pending) -> None:
-        """Ask the person at the client if the person has the role; else tell the model."""
+        """Ask the person at the client if this person has the role; otherwise answer that the call
+        waits.
+        """
         self._persons.asked(question)
         if self._forms is None or question.who not in self._persons.roles or not call.elicits:
             self._tell_question(call, question)
@@ -465,7 +474,7 @@ class Relay:
         call.client.answer(call, deciding.pending_result(question))
 
     def _take_form(self, call: ClientCall, state: str) -> None:
-        """Take a call that is made again, with the answer of the person at the client."""
+        """Accept a repeated call that has the answer of the person at the client."""
         question_id = None if self._forms is None else self._forms.question_of(state)
         if question_id is None:
             said = "requestState is of no question of this session"
@@ -475,7 +484,7 @@ class Relay:
         self._wait_with(replace(call, state=None, responses=None), question_id, answer)
 
     def answered(self, answer: wire.Response) -> None:
-        """Take a client's answer to a request of the gate; one to nothing is ignored."""
+        """Handle a client's answer to a request of the gate.  Other answers are ignored."""
         identity = answer.identity
         form = self._take_asked(identity) if isinstance(identity, str) else None
         if form is not None:
@@ -486,9 +495,10 @@ class Relay:
                 self._wait_with(form.call, form.question.id, result)
 
     def _wait_with(self, call: ClientCall, question_id: str, answer: object) -> None:
-        """Let a call wait for its decision, after the verdict on its question."""
+        """Queue a call for its decision, with the verdict on its question if the answer has one."""
         verdict = asking.verdict_in(answer)
-        if verdict is None:  # the person wants no form now, so the model is told
+        # the person declines the form for now, so the client gets a plain answer
+        if verdict is None:
             call = replace(call, elicits=False)
         before = len(self._waiting)
         self._wait(call)
@@ -513,7 +523,7 @@ class Relay:
     # Decisions.
 
     async def _decide(self) -> None:
-        """Decide calls, one after the other."""
+        """Decide calls, one after another."""
         while True:
             self._changed.clear()
             if not await self._step():
@@ -541,7 +551,7 @@ class Relay:
             self._drop(first)
             first.client.put_off(first, "not called: the server does not read what was sent to it")
         elif first is not None and not late and self._has_doubt(first):
-            if self._under_way:  # the tools are looked at with nothing under way
+            if self._under_way:  # the tools are listed only while no call is under way
                 self._blocked = first
                 return False
             self._looked, self._doubtful = first, False
@@ -562,7 +572,9 @@ class Relay:
         )
 
     def _has_doubt(self, first: ClientCall) -> bool:
-        """Return whether the tools have to be looked at before this call; at most once for it."""
+        """Return whether the tools have to be listed before this call.  That happens at most once
+        for a call.
+        """
         return self._doubtful and self._looked is not first
 
     async def _look_again(self) -> None:
@@ -600,7 +612,7 @@ class Relay:
             decisions.gate.give_back(turn)
             return
         told = self._verdicts.pop(first, None)
-        if told is not None:  # the call itself is decided in the next turn
+        if told is not None:  # the call is decided in the next turn
             decisions.decide(told, self._persons.who, turn)
             return
         decided = self._loop.create_future()
@@ -628,7 +640,7 @@ class Relay:
         return first in self._waiting and not self._has_doubt(first)
 
     def _turn(self, decisions: Decisions) -> Ticket | None:
-        """Return the turn; None if another has it, or the ledger has failed."""
+        """Return the turn; None if another process has it, or the ledger has failed."""
         try:
             return decisions.gate.try_turn()
         except Refused as refusal:
@@ -641,7 +653,9 @@ class Relay:
             return None
 
     async def _wait_for_turn(self) -> None:
-        """Wait a moment; a call waits as long as a call may take, and then is not made."""
+        """Wait a moment.  If the first call has waited longer than the time limit, it is not
+        made.
+        """
         now = self._loop.time()
         if self._asked_turn is None:
             self._asked_turn = now
@@ -658,7 +672,7 @@ class Relay:
             decisions.gate.stop_waiting()
 
     def _drop(self, call: ClientCall) -> bool:
-        """Remove a call that waits; return whether it was waiting."""
+        """Remove a waiting call; return whether it was waiting."""
         if call not in self._waiting:
             return False
         self._waiting.remove(call)
@@ -674,10 +688,10 @@ class Relay:
         turn: Ticket,
         decided: asyncio.Future[bool],
     ) -> None:
-        """Decide a call, make it if it is allowed, record how it ended, and answer.
+        """Decide a call; if it is allowed, make it, record its end, and answer.
 
         Args:
-            decided: is set to whether the call waits no longer.
+            decided: set to False if the call has to wait for a call under way, else to True.
         """
         if not (call in self._waiting and call.client.link.is_quiet()):
             decisions.gate.give_back(turn)
@@ -688,7 +702,8 @@ class Relay:
             async with decisions.permit(call.tool, call.arguments, away, turn) as permit:
                 opened = _OpenCall(call=call, permit=permit, ended=self._loop.create_future())
                 self._under_way.add(opened)
-                # The record may have waited for the disk, and the client may not wait any more.
+                # Writing the record may have taken time, so the client may have cancelled
+                # meanwhile.
                 is_wanted = self._drop(call)
                 decided.set_result(True)
                 ending, answer = await self._made(opened, decisions, is_wanted)
@@ -718,7 +733,9 @@ class Relay:
     async def _made(
         self, opened: _OpenCall, decisions: Decisions, is_wanted: bool
     ) -> tuple[Ending, wire.Response | None]:
-        """Send a call that is allowed, and wait until it has ended."""
+        """Send an allowed call, and wait until it ends; return its end, and the answer that ended
+        it.
+        """
         permit, server = opened.permit, self._server
         if permit.shadowed:
             self._count_refusal(opened.call, permit.shadowed)
@@ -746,7 +763,7 @@ class Relay:
         if call.token is not None:
             meta["progressToken"] = server.next_identity
         if permit.model:
-            # A session with a budget: the ledger names the model that makes the call.
+            # In a session with a budget, the ledger names the model that makes the call.
             meta["tcc/model"] = permit.model
         if call.inputs:
             meta[wire.CAPABILITIES_KEY] = call.inputs
@@ -763,10 +780,10 @@ class Relay:
         self._end(opened, self._take_back(opened, f"there was no answer in {seconds}", unsent))
 
     def _take_back(self, opened: _OpenCall, reason: str, unsent: str) -> Ending:
-        """Cancel a call at its server, and return how it ends.
+        """Cancel a call at its server, and return its end.
 
         Args:
-            reason: why its outcome is unknown; unsent: why the link had not sent it yet.
+            reason, unsent: the reason if its outcome is unknown, and if the link had not sent it.
         """
         server = self._server
         if opened.asked is None and server is not None:
@@ -776,7 +793,7 @@ class Relay:
         return unknown(reason)
 
     def _end(self, opened: _OpenCall, ending: Ending, answer: wire.Response | None = None) -> None:
-        """End a call; its task records that and answers the client."""
+        """End a call.  Its task then records the outcome and answers the client."""
         if self._open.pop(opened.identity, None) is None:
             return
         permit = opened.permit
@@ -784,7 +801,7 @@ class Relay:
         if not known and ending.outcome == "unknown" and self._decisions is not None:
             self._decisions.expect(opened.identity, permit.seq, opened.call.tool)
         if opened.asked is not None:
-            opened.answers = False  # the client has an answer, which asks for input
+            opened.answers = False  # the client has got an answer, which asked for input
         opened.ended.set_result((ending, answer))
 
     def _finish(self, opened: _OpenCall, ending: Ending, answer: wire.Response | None) -> None:

@@ -2,10 +2,10 @@
 
 Since 2026-07-28 a server may answer a call with requests (`input_required`).  The client then makes
 the call again, with its answers and the state from that answer.  The gate keeps the server's state,
-and gives the client a state of its own, which is valid for one round of one call in one process.
-The kinds of the requests have to be kinds that the client announced with the call.  The gate does
-not read the requests and answers themselves.
-Text: docs/mcp.md.  Cost: that of the messages; a call has a state of 1 MiB at most.
+and gives the client a different state, which is valid for one round of one call in one process.
+The client must have announced the kinds of the requests with the call.  The gate does not read the
+requests and answers themselves.
+Text: docs/mcp.md.  Cost: that of the messages; a call has a state of at most 1 MiB.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tcc_runtime.mcp import wire
 from tcc_runtime.mcp.client import ClientCall
 from tcc_runtime.mcp.lock import canonical_text
 
-Announced: TypeAlias = Mapping[str, Mapping[str, Any]]  # kinds, with their parts
+Announced: TypeAlias = Mapping[str, Mapping[str, Any]]  # the kinds of requests, with their parts
 
 _MOST_STATE = 1 << 20  # characters
 _MOST_ASKED = 64
@@ -43,8 +43,8 @@ class Round:
     """The requests of a server in one round.
 
     Attributes:
-        keys: of its requests.
-        state: the server's own.
+        keys: the keys of the requests.
+        state: the state that the server sent.
         token: the state that the gate gave the client.
     """
 
@@ -58,7 +58,7 @@ class Round:
 
 
 class NotAsked(Exception):
-    """The gate does not forward a round; the message says why, in the gate's own words."""
+    """The gate does not forward a round.  The message is the reason, without text of the server."""
 
 
 class Rounds:
@@ -75,7 +75,7 @@ class Rounds:
     def asked(
         self, result: Mapping[str, wire.Member], announced: Announced, place: tuple[int, int, int]
     ) -> Round:
-        """The round that a server's result asks for.
+        """Return the round that a server's result asks for.
 
         Args:
             announced: the kinds of requests that the client can answer.
@@ -102,7 +102,9 @@ class Rounds:
         return Round(keys=frozenset(requests), state=state, token=token)
 
     def _token(self, place: tuple[int, int, int], state: str | None) -> str:
-        """The state that the client gets: which round it is, and a MAC that this relay can make."""
+        """Return the state for the client: the id of the request, and a MAC that only this relay
+        can make.
+        """
         told = b"" if state is None else blake3(state.encode("utf-8", "surrogatepass")).digest()
         name, seq, number = [part.to_bytes(8, "big") for part in place]
         mac = blake3(seq + number + name + self._session + b"\0" + told, key=self._key).digest(16)
@@ -110,7 +112,7 @@ class Rounds:
 
 
 def identity_in(state: str) -> int | None:
-    """The id of the request to the server that a state names; None: it names none.
+    """Return the id of the request to the server that a state names, or None.
 
     The state may be forged: :meth:`Round.has_token` checks it.
     """
@@ -124,14 +126,16 @@ def is_same(call: ClientCall, before: ClientCall) -> bool:
     """Return whether a client repeats the same call."""
     if call.tool != before.tool:
         return False
-    # In the shadow a call may be under way that is nested more deeply than any that is compared.
+    # In shadow mode a call under way may be nested more deeply than comparisons allow.
     if wire.is_deeper([call.arguments, before.arguments], MAX_DEPTH + 1):
         return False
     return canonical_text(call.arguments) == canonical_text(before.arguments)
 
 
 def answers_of(call: ClientCall, asked: Round) -> Mapping[str, Any] | str:
-    """The client's answers to the requests of this round; else why they are rejected."""
+    """Return the client's answers to the requests of a round, or the reason why they are
+    rejected.
+    """
     answers = call.responses or {}
     if not answers.keys() <= asked.keys:
         return "inputResponses to what was not asked"
@@ -141,7 +145,7 @@ def answers_of(call: ClientCall, asked: Round) -> Mapping[str, Any] | str:
 
 
 def _is_announced(request: object, announced: Announced) -> bool:
-    """Return whether the client announced with the call that it answers such requests."""
+    """Return whether the client announced with the call that it can answer such a request."""
     if not isinstance(request, dict) or not isinstance(request.get("params", {}), dict):
         return False
     kind = _KINDS.get(str(request.get("method")))

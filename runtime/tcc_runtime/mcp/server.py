@@ -1,7 +1,8 @@
 """The server's side of a connection: agreement on a form of the protocol, tools, requests.
 
-The gate is a client without capabilities: it answers pings and refuses whatever else a server asks.
-Cost: linear in what either side sends.
+The gate is a client without capabilities: it answers pings, and refuses all other requests of a
+server.
+Cost: linear in the messages of both sides.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ Tool: TypeAlias = Mapping[str, Any]
 
 _MAX_PAGES = 1000
 _MAX_TOOLS = 10_000
-_IN_A_ROW = 64  # messages, before others have their turn
+_IN_A_ROW = 64  # messages, before other tasks run
 
 
 class Server:
-    """A server.
+    """The server's end of a connection.
 
     Args:
-        link: to it.
-        seconds: limit on each answer while the connection is made, or tools are listed.
-        version: the gate's own, sent to the server.
+        link: the link to the server.
+        seconds: the time limit of each answer while connecting or listing tools.
+        version: the version of the gate, which the server gets.
 
     Attributes:
         stateless: whether the form is that of 2026-07-28.
-        info: name and version of the server; capabilities: its own.
+        info, capabilities: name and version of the server, and its capabilities.
         ended: whether the server has ended.
         is_looking: whether its tools are being listed.
     """
@@ -54,7 +55,7 @@ class Server:
 
     @property
     def is_full(self) -> bool:
-        """True if more than 1 MiB waits for the server to read it."""
+        """True if more than 1 MiB of messages is unread by the server."""
         return self.link.waiting > FULL
 
     async def listen(
@@ -65,9 +66,9 @@ class Server:
         """Pass on the server's messages until it ends.
 
         Args:
-            told: gets answers to :meth:`request`, notifications, and errors for lines that are no
-                message.  Such a line may have been the answer to any request.
-            ready: is awaited before each message.
+            told: called with answers to :meth:`request`, with notifications, and with errors for
+                lines that are no message.  Such a line may have been the answer to any request.
+            ready: awaited before each message.
         """
         number = 0
         try:
@@ -107,7 +108,7 @@ class Server:
     def _refuse(self, request: wire.Request) -> None:
         """Answer a request of the server.
 
-        A server that asks and does not read gets no answer, so what waits for it is bounded.
+        A server that does not read gets no answer, so unread bytes are bounded.
         """
         if self.is_full:
             return
@@ -123,7 +124,7 @@ class Server:
         return self._last + 1
 
     def request(self, method: str, params: Mapping[str, Any]) -> int:
-        """Send a request and return its id; `listen` hands on the answer."""
+        """Send a request and return its id.  `listen` gets the answer."""
         self._last += 1
         meta = params.get("_meta", {})
         if self.stateless:
@@ -140,14 +141,14 @@ class Server:
         self.link.send(wire.Request(identity=None, method=method, params=params))
 
     def cancel(self, identity: int) -> None:
-        """Tell the server that a request is cancelled."""
+        """Notify the server that a request is cancelled."""
         self.notify("notifications/cancelled", {"requestId": identity})
 
     async def ask(self, method: str, params: Mapping[str, Any] | None = None) -> wire.Response:
         """Send a request and wait for its answer.
 
         Raises:
-            ServerError: the server gives none in time, or ends.
+            ServerError: the server does not answer in time, or ends.
         """
         ask = asyncio.get_running_loop().create_future()
         identity = self.request(method, params or {})
@@ -176,11 +177,12 @@ class Server:
             protocol: `auto` tries the handshake, and then the other form.
 
         Raises:
-            ServerError: the server does not answer, or has no version that the gate has.
+            ServerError: the server does not answer, or has no protocol version in common with the
+                gate.
         """
         refusal = None
         if self.link.away is not None:
-            protocol = "handshake"  # with the link; each of its servers has `protocol`
+            protocol = "handshake"  # the fan-out link itself; each of its servers gets `protocol`
         if protocol != wire.STATELESS:
             refusal = await self._initialize()
             if refusal is None:
@@ -192,7 +194,7 @@ class Server:
             raise ServerError(f"the server refuses the connection: {refusal}")
 
     async def _initialize(self) -> str | None:
-        """Make the handshake; return why the server refuses it."""
+        """Make the handshake; return the reason of a refusal, or None."""
         asked = {
             "protocolVersion": wire.HANDSHAKE[-1],
             "capabilities": {},
@@ -225,7 +227,7 @@ class Server:
         """Return the tools, sorted by name.
 
         Raises:
-            ServerError: the server does not list them as it should.
+            ServerError: the server's list is malformed or endless.
         """
         self.is_looking = True
         try:
@@ -270,7 +272,9 @@ def with_token(request: wire.Request, server: Server) -> dict[str, Any]:
 
 
 def progress_of(message: wire.Request, request: wire.Request) -> wire.Request | None:
-    """Return progress of a server under the token of the request; None if it has no token."""
+    """Return a server's progress notification with the token of the request; None if it has no
+    token.
+    """
     token = token_of(request)
     if token is None:
         return None
@@ -281,10 +285,10 @@ def progress_of(message: wire.Request, request: wire.Request) -> wire.Request | 
 async def connected(
     target: Target, protocol: Protocol, *, seconds: float, version: str
 ) -> AsyncIterator[Server]:
-    """Connect to a server for a look at it.
+    """Return a context manager that connects to a server, and ends it.
 
     Raises:
-        ServerError: it cannot be started, or is not understood.
+        ServerError: the server cannot be started, or does not follow the protocol.
     """
     link = await target.open(Stop(), lambda _: None)
     server = Server(link, seconds=seconds, version=version)
@@ -298,7 +302,7 @@ async def connected(
 
 
 def refused(error: wire.MalformedMessage) -> str:
-    """Describe a line of a server that is no message."""
+    """Return a description of a server's line that is no message."""
     is_long = "too long" in str(error)
     return str(error) if is_long else f"a line that is refused: {error}"
 

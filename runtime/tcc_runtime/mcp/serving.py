@@ -1,8 +1,8 @@
-"""An MCP server of our own over stdio: it makes calls one after the other, and hears the client.
+"""An MCP server over stdio for tools of this program.  It makes calls one after another.
 
-A call is made in a thread, so pings, cancellations and signals do not wait for a search.  A call
-that is cancelled before its turn is not made.  A client that has ended its input is answered all
-the same: calls have no effect.
+A call runs in a thread, so pings, cancellations and signals do not wait for it.  A call that is
+cancelled before its turn is not made.  A client that has ended its input still gets its answers,
+because calls have no effect.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ def serve(
     info: Mapping[str, Any],
     instructions: str,
 ) -> None:
-    """Serve over our own standard input and output, until the client is gone.
+    """Serve over this process's standard input and output, until the client is gone.
 
     Args:
-        tools: as they are listed.
-        call: returns the result of a tool, also for a wrong call.
-        info: our name and version.
-        instructions: what a model is told about all tools.
+        tools: the tools, as `tools/list` shows them.
+        call: returns the result of a tool for its name and arguments; for a wrong call an error
+            result.
+        info: name and version of the server.
+        instructions: text for a model about all tools.
     """
 
     async def whole() -> None:
@@ -59,11 +60,11 @@ class _Serving:
     def __init__(self, client: Client, link: PipeLink, call: Answering) -> None:
         self._client, self._link, self._call = client, link, call
         self._waiting: deque[ClientCall] = deque()
-        self._open: ClientCall | None = None  # None also if nobody waits for its answer
+        self._open: ClientCall | None = None  # None also if the client has cancelled it
         self._changed = asyncio.Event()
 
     async def run(self) -> None:
-        """Serve until the client is gone and answered."""
+        """Serve until the client is gone and all its calls are answered."""
         listening = asyncio.ensure_future(self._listen())
         try:
             while self._waiting or not listening.done():

@@ -3,7 +3,7 @@
 The owner's key decides the algorithm.  Keys inside a token (`jwk`, `jku`, `x5u`) are ignored.
 `exp`, `aud` and `sub` are required.  A client does not learn why its token is refused.  PyJWT
 checks the signatures.
-Cost: one signature a request.
+Cost: one signature check for each request.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Principal:
     """The person or program that a token names.
 
     Attributes:
-        issuer: of the token; empty if the token names none.
+        issuer: the issuer of the token; empty if the token names none.
         subject: the name of the principal at the issuer.
-        claims: of the token, for the attributes of a session.
+        claims: the claims of the token, for the attributes of a session.
     """
 
     issuer: str
@@ -53,10 +53,10 @@ class Principal:
     claims: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def claim(self, name: str) -> str | int | bool:
-        """A claim that a session is given.
+        """Return a claim for an attribute of a session.
 
         Raises:
-            MissingClaim: it is missing, or of another type.
+            MissingClaim: the claim is missing, or of another type.
         """
         found = self.claims.get(name)
         if not isinstance(found, str | int | bool):
@@ -71,16 +71,16 @@ class _Key:
 
 
 class Tokens:
-    """The tokens that are taken.
+    """Checks tokens.
 
     Args:
         key: the file of a public key in PEM, or of a set of keys (JWKS).
-        audience: that a token has to name.
-        issuer: that a token has to name; None takes any.
+        audience: the audience that a token must name.
+        issuer: the issuer that a token must name; None: any issuer.
 
     Raises:
-        SettingsError: the file has no public key that is taken.
-        OSError: it cannot be read.
+        SettingsError: the file has no supported public key.
+        OSError: the file cannot be read.
     """
 
     def __init__(self, key: Path, *, audience: str, issuer: str | None = None) -> None:
@@ -95,7 +95,7 @@ class Tokens:
         """Return the principal that an `Authorization` header names.
 
         Raises:
-            InvalidToken: it names none.
+            InvalidToken: the header has no valid token.
         """
         import jwt
 
@@ -143,7 +143,7 @@ def _bearer(authorization: bytes | None) -> str:
 
 
 def _keys_of(path: Path, data: bytes) -> Mapping[str | None, _Key]:
-    """The keys of a file by their `kid`; a single one by None."""
+    """Return the keys of a file by their `kid`; a key in PEM by None."""
     if data.lstrip()[:1] != b"{":
         return {None: _of_pem(path, data)}
     import jwt
@@ -175,7 +175,7 @@ def _of_pem(path: Path, data: bytes) -> _Key:
 
 
 def _key_of(path: Path, key: Any) -> _Key:
-    """A key with the algorithms that follow from it."""
+    """Return a key with the algorithms that fit it."""
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
     if isinstance(key, rsa.RSAPublicKey) and key.key_size >= _LEAST_RSA:

@@ -1,13 +1,13 @@
-"""Messages of MCP (JSON-RPC 2.0), read strictly and written, in both forms of the protocol.
+"""Strict reading, and writing, of MCP messages (JSON-RPC 2.0), in both forms of the protocol.
 
-Until 2025-11-25 a connection begins with `initialize`.  Since 2026-07-28 every request carries its
-version and its client's capabilities in `_meta`, and no handshake is made.
+Until 2025-11-25 a connection begins with `initialize`.  Since 2026-07-28 every request has its
+version and its client's capabilities in `_meta`, and connections have no handshake.
 
-Why not the types of the MCP SDK: the gate decides on exactly what the server gets.  A text that
-two readers may take for two different values is therefore rejected: duplicate members, NaN and
-infinities, batches, bytes that are not UTF-8.  Numbers are exact (int or Decimal).  The text of
-each member of a result is kept, so the client gets it as the server wrote it.  The SDK takes the
-last of duplicate members, rounds numbers to floats, and writes results anew.
+The types of the MCP SDK are not used, because the gate must decide on exactly the values that the
+server gets.  So texts are rejected that two readers may understand differently: duplicate members,
+NaN and infinities, batches, bytes that are not UTF-8.  Numbers are exact (int or Decimal).  The
+text of each member of a result is kept, so the client gets it as the server wrote it.  In contrast,
+the SDK uses the last of duplicate members, rounds numbers to floats, and writes results anew.
 Cost: linear in the message.
 """
 
@@ -37,7 +37,7 @@ Id: TypeAlias = "str | int"
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS = "2026-07-28"
 
-# The parameter of a request that its `Mcp-Name` header says, too.
+# The parameter of a request that its `Mcp-Name` header repeats.
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -47,7 +47,8 @@ SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 _LISTED_FOR_MS = 300_000
 
 _log = logging.getLogger("tcc.gate")
-_logged: dict[int, tuple[float, int]] = {}  # by code: when, and how many were left out since
+# by code: the time of the last line, and the number of messages left out since
+_logged: dict[int, tuple[float, int]] = {}
 _MAX_DIGITS = 400
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -57,9 +58,9 @@ class MalformedMessage(Exception):
     """Bytes that are not a message.
 
     Args:
-        code: of JSON-RPC.
-        message: what is wrong.
-        identity: of the request, if it could be read.
+        code: a code of JSON-RPC.
+        message: the fault.
+        identity: the id of the request, if it could be read.
         data: further members for programs.
     """
 
@@ -75,7 +76,7 @@ class MalformedMessage(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A member of an object: its value, and its text."""
+    """A member of an object: its value, and its JSON text as it was read."""
 
     value: Any
     text: str
@@ -83,7 +84,9 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A request; `identity` is None for a notification; `size` is that of its text in bytes."""
+    """A request, or a notification if `identity` is None; `size` is the size of its text in
+    bytes.
+    """
 
     identity: Id | None
     method: str
@@ -96,12 +99,13 @@ class Response:
     """An answer.
 
     Attributes:
-        result: its members.  Those that were read are of class Member; None with an error, or if
-            the result is not an object.
+        result: the members of the result; members that were read are of class Member.  None with an
+            error, or if the result is no object.
         error: code and message.
-        data: of the error.
-        busy: the gate did not do what was asked, and the client may ask again.
-        unsent: the request did not reach the server.  A server cannot say so: only a link sets it.
+        data: the data of the error.
+        busy: whether the gate did not carry out the request, so that the client may repeat it.
+        unsent: whether the request did not reach the server.  Only links set it, never a server's
+            message.
     """
 
     identity: Id | None
@@ -119,7 +123,7 @@ def read_line(line: bytes) -> Message:
     """Return the message in a line.
 
     Raises:
-        MalformedMessage: it has none.
+        MalformedMessage: the line has no message.
     """
     text = _text(line)
     members: Mapping[str, Member] = {}
@@ -138,10 +142,10 @@ def read_line(line: bytes) -> Message:
 
 
 def read_json(data: bytes) -> Any:
-    """Return the value of a JSON text, read as strictly as a message.
+    """Return the value of a JSON text, read by the rules of messages.
 
     Raises:
-        MalformedMessage: it is not JSON.
+        MalformedMessage: the text is not JSON.
     """
     text = _text(data)
     try:
@@ -155,7 +159,7 @@ def read_json(data: bytes) -> Any:
 
 
 def write(message: Message) -> bytes:
-    """Return the line of a message; members of a result that were read keep their text."""
+    """Return the line of a message.  Members of class Member keep their text."""
     if isinstance(message, Request):
         named = {} if message.identity is None else {"id": message.identity}
         told = {"jsonrpc": "2.0", **named, "method": message.method, "params": message.params}
@@ -175,12 +179,13 @@ def write(message: Message) -> bytes:
 def _written(value: Any) -> str:
     if not isinstance(value, Member):
         return _encoder.encode(value)
-    # Between tokens these are spaces, and some readers end a line there; texts have them escaped.
+    # Line breaks occur only between tokens, because texts have them escaped. Some readers would end
+    # a line at a carriage return.
     return value.text.replace("\r", " ").replace("\n", " ")
 
 
 def error(identity: Id | None, code: int, message: str, data: Any = None) -> Response:
-    """Return the answer that is an error."""
+    """Return an answer that is an error."""
     # JSON-RPC requires the id null if no id could be read.
     if identity is None and code not in (PARSE_ERROR, INVALID_REQUEST):
         code = INVALID_REQUEST
@@ -188,7 +193,7 @@ def error(identity: Id | None, code: int, message: str, data: Any = None) -> Res
 
 
 def busy(identity: Id, message: str) -> Response:
-    """Return the answer to a request that is not taken now; nothing was done for it."""
+    """Return an answer to a request that the gate does not carry out now."""
     return Response(identity=identity, error=(BUSY, message), busy=True)
 
 
@@ -205,11 +210,11 @@ def headers_of(tool: Mapping[str, Any]) -> dict[str, str]:
 
 
 def log(what: str, code: int) -> None:
-    """Log that a peer sent something bad, with a code; for each code at most one line a second.
+    """Log that a peer sent a bad message.  For each code at most one line is logged per second.
 
     Args:
-        what: our own words, without anything that the peer sent.
-        code: of JSON-RPC, or a status of HTTP.
+        what: a text without anything that the peer sent.
+        code: a code of JSON-RPC, or an HTTP status.
     """
     now, (last, left_out) = time.monotonic(), _logged.get(code, (0.0, 0))
     if code in _logged and now - last < 1.0:
@@ -226,7 +231,9 @@ def dumps(value: object) -> str:
 
 
 def envelope(version: str) -> dict[str, Any]:
-    """Return `_meta` of our requests since 2026-07-28: no capabilities, so servers may not ask."""
+    """Return `_meta` for requests of the gate since 2026-07-28.  It has no capabilities, so servers
+    may not ask.
+    """
     return {
         VERSION_KEY: STATELESS,
         CAPABILITIES_KEY: {},
@@ -235,12 +242,12 @@ def envelope(version: str) -> dict[str, Any]:
 
 
 def stamped(result: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `result` with the further members of an answer since 2026-07-28."""
+    """Return `result` with the further members that answers have since 2026-07-28."""
     return {**result, "resultType": "complete", "_meta": {SERVER_KEY: dict(server)}}
 
 
 def cacheable(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `result` with the hint that it holds for five minutes, for this client."""
+    """Return `result` with the hint that this client may cache it for five minutes."""
     return {**result, "ttlMs": _LISTED_FOR_MS, "cacheScope": "private"}
 
 
@@ -265,7 +272,7 @@ def _answer(identity: Id | None, values: Mapping[str, Any], result: Member | Non
 
 
 def _error(error: object) -> tuple[int, str]:
-    """Return code and message of an error; a wrong type becomes the default."""
+    """Return code and message of an error; a value of a wrong type becomes the default."""
     said = error if isinstance(error, dict) else {}
     code, message = said.get("code"), said.get("message")
     known = isinstance(code, int) and not isinstance(code, bool) and abs(code) < 1 << 31
@@ -274,7 +281,7 @@ def _error(error: object) -> tuple[int, str]:
 
 
 def is_id(value: object) -> TypeGuard[Id]:
-    """Return whether a value is an id: a text of at most 1,024 characters, or 64 bits."""
+    """Return whether a value is an id: a text of at most 1,024 characters, or an int below 2^63."""
     if isinstance(value, str):
         return len(value) <= 1024
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
@@ -286,9 +293,9 @@ def is_input_required(result: Mapping[str, Member]) -> bool:
 
 
 def _at_once(text: str) -> Mapping[str, Any] | None:
-    """Return the members of a message without a result; None for any other, and for errors.
+    """Return the members of a message without a result; None for any other text.
 
-    Faster than reading member by member, which keeps texts and finds out what is wrong.
+    This is faster than :func:`_walk`, which keeps texts and finds the fault of a wrong message.
     """
     if '"result"' in text:
         return None
@@ -319,10 +326,10 @@ def _members_of(text: str) -> Mapping[str, Member]:
 
 
 def _walk(text: str, at: int, opened: str | None = None) -> tuple[dict[str, Member], int]:
-    """Return the members of the object at `at`, and where it ends.
+    """Return the members of the object at position `at`, and the position after it.
 
     Args:
-        opened: the member whose members are read, too, if it is an object.
+        opened: the name of a member that is read in the same way if it is an object.
     """
     found: dict[str, Member] = {}
     at = _skip(text, at + 1)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tcc_certs.values.declared import MOST_DIGITS
 
-# Marks an unreadable value. Its class is no class of JSON, so every reader takes it as a wrong
+# Marks an unreadable value. JSON has no value of its class, so every reader takes it as a wrong
 # value.
 UNREADABLE: Final = object()
 # A fixed bound, because the bound of Python's own reader depends on the version.

@@ -31,13 +31,13 @@ from tcc_runtime.gate.arguments.json_writer import json_bytes
 
 Read: TypeAlias = "Callable[[Any], State]"
 
-_SHORT = 32  # elements of a list that is read one by one
+_SHORT = 32  # the longest list that is read here
 _NULL: State = ("z", None)
 _LARGE = 1 << 53  # from here on doubles are whole numbers
 
 
 def member_reader(field: Field) -> Read | None:
-    """Return a reader of the value of a field; None: the field is no member of the object itself.
+    """Return a reader of the value of a field; None: the field lies inside another member.
 
     The reader raises Wrong as :func:`places.read` does.
     """

@@ -241,7 +241,7 @@ def decide(
     *,
     clock: Callable[[], int] = records.now_ms,
 ) -> Place:
-    """Deliver the verdict on a question of one of these ledgers; return the place of the ledger.
+    """Deliver the verdict on a question; return the place of its ledger.
 
     The ledger has the verdict when the function returns.
 

@@ -2,8 +2,8 @@
 
 A verdict comes from a caller of this process, or from a file next to the ledger
 (:mod:`tcc_runtime.gate.asking.verdict_files`).  The gate looks for files when a call needs a
-person.  While a question is open, a thread also looks every 0.25 seconds.  Text: docs/ask.md;
-docs/spec/session.md, section 6.  Cost: a record for each verdict.
+person.  While a question is open, a thread also looks every 0.25 seconds.
+Text: docs/ask.md; docs/spec/session.md, section 6.  Cost: a record for each verdict.
 """
 
 from __future__ import annotations

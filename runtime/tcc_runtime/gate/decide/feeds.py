@@ -394,7 +394,7 @@ class Stream:
             the states that a relation compares.
         depends: whether a condition or term uses an attribute that the session learns.
         on_call: whether `term` reads the call even if the elements are rows of it.
-        counts: whether buckets keep the positions of all candidates, and of those that failed.
+        counts: whether buckets keep the positions of all candidates and of failed candidates.
     """
 
     def __init__(

@@ -109,7 +109,7 @@ class FastHistory(ListHistory):
         """Return the running amounts under a limit.
 
         Args:
-            across: whether to return those of all sessions.
+            across: whether to return the amounts of all sessions.
         """
         tallies = self._shared if across else self._tallies
         found = tallies.get(limit)
@@ -169,7 +169,7 @@ class FastHistory(ListHistory):
         self.dependent += dependent
 
     def _count(self, call: Call, counts: bool) -> None:
-        """Add or subtract what a call counts under limits and in `alive`."""
+        """Add a call to its limits and to `alive`, or subtract it."""
         self.alive += 1 if counts else -1
         for limit, draw in self._drawn.get(call.at, {}).items():
             self.tally(limit).change(draw, counts)

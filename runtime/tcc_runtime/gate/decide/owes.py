@@ -126,7 +126,7 @@ class Owe:
                 debts.remove(first.at)
 
     def _is_paid(self, frame: Frame, first: Call, added: int) -> bool:
-        """Return whether one of the calls after `first` pays its debt.
+        """Return whether a call after `first` pays its debt.
 
         Args:
             added: only calls at positions below this are looked at.

@@ -37,7 +37,7 @@ HowMany: TypeAlias = "Callable[[Sequence[Any]], int]"
 
 _SHIFTS = (6, 10, 14, 18)  # blocks of 64 positions, and of 16 blocks each
 _FAN = 16
-_FEW = 64  # up to this number, values are compared one by one
+_FEW = 64  # up to this number of values, each is compared
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 

@@ -243,8 +243,8 @@ class InFile:
 
         Raises:
             LedgerError: the file cannot be read, or was removed during the wait for its lock.
-            ResumeError: the file is no ledger of a session, or other files have the names in which
-                it would continue.
+            ResumeError: the file has another content than a session's ledger, or the next file
+                names are taken.
         """
         if os.fstat(self._handle).st_nlink == 0:
             raise self._fail(OSError(0, "the file was removed or cut"))
@@ -439,7 +439,7 @@ class InFile:
             raise self._fail(error) from error
 
     def _cut_torn(self, tail: bytes) -> None:
-        # A file that is no ledger of a session is never cut.
+        # Only files that begin like a session's ledger are cut.
         if not self.records:
             _require_session(tail, _BEGINS)
         try:
@@ -553,7 +553,7 @@ class InFile:
             self._wait_for_disk()
 
     def _wait_for_disk(self) -> None:
-        """Sync all records that are in the file, including those of other processes."""
+        """Sync all records in the file, including records of other processes."""
         with self._disk:
             if self._handle < 0:
                 return
@@ -582,7 +582,7 @@ class InFile:
         exist, too.
 
         Raises:
-            ResumeError: another file has one of the new names.
+            ResumeError: a new name belongs to another file.
             LedgerError: a file cannot be renamed.
         """
         self._require_locked()
@@ -608,7 +608,7 @@ class InFile:
         """Remove the old names of files that :meth:`set_aside` has renamed.
 
         Raises:
-            ResumeError: a file has one of these names, and was not renamed.
+            ResumeError: a file with such a name was not renamed.
             LedgerError: a file cannot be removed.
         """
         last = 0

@@ -1,7 +1,7 @@
 """The journal of a session in memory: it counts records and keeps none of them.
 
-Only the process that created it can use it; a fork cannot.  Text: docs/gate.md;
-docs/spec/session.md, section 1.
+Only the process that created it can use it; a fork cannot.
+Text: docs/gate.md; docs/spec/session.md, section 1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tcc_runtime.process import process_number
 class InMemory:
     """Counts the records of a session; it keeps only a digest of the first record.
 
-    Its head depends on the session and the number of records.  It is no hash of a ledger.
+    Its head is a digest of the first record and the number of records, not the hash of a ledger
+    line.
     """
 
     __slots__ = ("_first", "_pid", "doubtful", "records")

@@ -146,7 +146,7 @@ class Session:
         """Record the outcome of a call that is under way.
 
         Args:
-            outcome: one of the constants of :mod:`tcc_certs.policy.history`.
+            outcome: a constant of :mod:`tcc_certs.policy.history`, such as DONE.
             states: the states of the answers of a call that is done.
         """
         self.made.of(seq).unforeseen = unforeseen

@@ -34,7 +34,7 @@ from tcc_runtime.gate.session.values import Values
 
 
 class Carried(NamedTuple):
-    """A session that continues under another artifact than the one that it began with.
+    """A session that began under another artifact.
 
     Attributes:
         target: the first record of the file in which this artifact begins to decide.

@@ -126,7 +126,7 @@ class Access:
         policy: the policy of the artifact.
         follower, session: applies records to the session; and that session.
         home: options of the ledger.
-        lock: guards all attributes; the file lock is released while it is held.
+        lock: guards all attributes.  A thread releases the file lock only while it has this lock.
         durable: whether the gate waits for the disk.
         clock: returns UTC milliseconds.
         pending: the turns of this process whose calls are under way.
@@ -338,7 +338,7 @@ class Access:
                 self.leave_unknown()
 
     def _give_up(self, ticket: Ticket) -> None:
-        """Give up a turn that did not succeed; release the file lock if nobody uses it."""
+        """Give up a turn that did not succeed; release the file lock if it has no other user."""
         with self.lock:
             if self._entered is ticket:
                 self._users = max(0, self._users - 1)
@@ -551,8 +551,8 @@ class Access:
         )
 
     def records_before_next(self) -> int:
-        """Return the number of records before the next one, including those of a file that begins
-        for it.
+        """Return the number of records before the next one.  If a file begins for it, two more are
+        counted.
         """
         return self.journal.records + 2 * self.journal.is_full
 

@@ -112,7 +112,7 @@ def begin_budget(access: Access, budget: Budget, account: Account | None) -> boo
 
 
 def note_search(access: Access, took: SpentAmounts, atoms: Sequence[Atom]) -> None:
-    """Record what the questions of a search cost, if the session has a budget.
+    """Record the cost of a search's questions, if the session has a budget.
 
     Raises:
         Refused: R303: the session has ended; R306: the record cannot be written.
@@ -142,8 +142,8 @@ def resolution(
         answered: whether the agent has read the error of a call that failed.
 
     Raises:
-        ValueError: the call is not unknown; the outcome, a value or `who` is invalid; or so many
-            calls follow that validators would decline the ledger.
+        ValueError: the call is not unknown, or an argument is invalid.  Or so many calls follow
+            that validators would decline the ledger.
         Refused: R303: the session has ended.  The returned function may raise R306.
     """
     session, follower = access.session, access.follower
@@ -192,8 +192,8 @@ def finish(access: Access, abandon: bool) -> None:
         abandon: whether to end it even if the policy does not allow the end here.
 
     Raises:
-        Refused: R204: the session may not end; R303: it has ended; R306: the record cannot be
-            written.
+        Refused: R204: the session may not end here.  R303: it has ended.  R306: the record cannot
+            be written.
     """
     session = access.session
     if session.ended:

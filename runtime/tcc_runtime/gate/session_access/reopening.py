@@ -92,7 +92,7 @@ def read_given(policy: Policy, given: object) -> Mapping[str, State]:
         given: JSON values by name.
 
     Raises:
-        GivenRefused: R102: an attribute is not declared; R103: one is missing; R104, R105, R106:
+        GivenRefused: R102: an attribute is not declared.  R103: one is missing.  R104, R105, R106:
             one has an invalid value.
     """
     if type(given) is not dict:
@@ -203,7 +203,7 @@ def _reopen(
     durable: bool,
     wait: bool,
 ) -> Access:
-    """Begin a session in a file, or reopen the one that it has; see :func:`open_session`."""
+    """Reopen the session in a file; in an empty file begin one.  See :func:`open_session`."""
     turns, process = permit.turns_of(journal.device, journal.inode), process_number()
     begun_by, made_key = process if home.begun else 0, False
     try:

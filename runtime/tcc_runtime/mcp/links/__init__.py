@@ -2,10 +2,11 @@
 
 | module | a link to |
 | --- | --- |
-| `stdio` | a client over our own standard input and output; a server that is a program |
+| `stdio` | a client over standard input and output; a server that is a program |
 | `http_client` | a server behind a URL |
 | `http_server` | a client that posts one message |
-| `fan_out` | several servers as one; `shared`: one program, used by several sessions |
+| `fan_out` | several servers as one |
+| `shared` | one program that several sessions use |
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from typing import Any, Final, Protocol
 
 from tcc_runtime.mcp.wire import MalformedMessage, Message
 
-FULL: Final = 1 << 20  # bytes that a peer has not read, with which it gets nothing new
+FULL: Final = 1 << 20  # if a peer has more unread bytes than this, it gets no new message
 
 
 class Link:
     """A connection to a client or a server.
 
     Attributes:
-        hears: of a server, whether notifications arrive that belong to no request.
-        broken: whether the peer reads nothing more.
+        hears: for servers: whether notifications arrive that belong to no request.
+        broken: whether the peer has stopped reading.
         is_ended: whether the end of the peer's messages was received.
     """
 
@@ -35,22 +36,22 @@ class Link:
 
     @property
     def waiting(self) -> int:
-        """Bytes that were sent and that the peer has not read."""
+        """The number of bytes that were sent and that the peer has not read."""
         return 0
 
     @property
     def away(self) -> Mapping[str, str] | None:
-        """Tools of servers that are away, with the reasons; None for a single server."""
+        """The tools of servers that are away, with the reasons; None for a single server."""
         return None
 
     def send(self, message: Message) -> None:
-        """Send a message, without waiting; it is lost if the peer is gone."""
+        """Send a message without waiting.  It is lost if the peer is gone."""
         raise NotImplementedError
 
     def withdraw(self, identity: Any) -> bool:
-        """Drop a request that this link has not sent yet; return whether it did.
+        """Drop a request that this link has not sent yet; return whether it was dropped.
 
-        A link that sends at once returns False.
+        A link that never delays a request returns False.
         """
         return False
 
@@ -58,20 +59,20 @@ class Link:
         """Wait for the next message.
 
         Raises:
-            EOFError: the peer sends nothing more.
-            MalformedMessage: it sent something else than a message.
+            EOFError: the peer sends no more messages.
+            MalformedMessage: the peer sent something else than a message.
         """
         raise NotImplementedError
 
     async def drained(self, below: int = FULL) -> None:
-        """Wait until at most `below` bytes wait, or the peer is gone."""
+        """Wait until at most `below` bytes are unread, or the peer is gone."""
 
     def is_quiet(self) -> bool:
         """Return whether all messages that have arrived were received."""
         return True
 
     async def gone(self) -> None:
-        """Wait until the peer has ended, or reads nothing more."""
+        """Wait until the peer has ended, or has stopped reading."""
         raise NotImplementedError
 
     async def close(self) -> None:
@@ -100,28 +101,31 @@ class Stop:
         await self._asked.wait()
 
     def until(self, seconds: float, asked: float) -> float:
-        """Return when to give up: `seconds` from now, or `asked` seconds after the request."""
+        """Return the time limit of a step, by the clock of the loop.
+
+        It is `seconds` from now; after the request at most `asked` seconds after the request.
+        """
         now = asyncio.get_running_loop().time()
         return now + seconds if self.since is None else min(now + seconds, self.since + asked)
 
 
 class Target(Protocol):
-    """A server that can be connected to."""
+    """A server to connect to."""
 
     async def open(self, stop: Stop, note: Callable[[str], None]) -> Link:
-        """Connect to it.
+        """Connect to the server.
 
         Args:
             stop: shortens the end of the connection.
-            note: takes messages for the owner.
+            note: called with messages for the owner.
 
         Raises:
-            ServerError: it cannot be started.
+            ServerError: the server cannot be started.
         """
 
 
 class Inbox:
-    """Queue of messages that have arrived."""
+    """A queue of messages that have arrived."""
 
     def __init__(self) -> None:
         self._items: deque[Message | MalformedMessage] = deque()
@@ -138,7 +142,7 @@ class Inbox:
             self._wake()
 
     def end(self) -> None:
-        """Let `get` raise EOFError after the last message."""
+        """Make `get` raise EOFError after the last message."""
         self._ended = True
         self._wake()
 
@@ -147,7 +151,11 @@ class Inbox:
             self._waiter.set_result(None)
 
     async def get(self) -> Message:
-        """Wait for the first one; raises as :meth:`Link.receive` does."""
+        """Wait for the first message, and remove it.
+
+        Raises:
+            EOFError, MalformedMessage: see :meth:`Link.receive`.
+        """
         while not self._items:
             if self._ended:
                 raise EOFError

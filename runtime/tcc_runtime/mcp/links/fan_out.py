@@ -1,9 +1,10 @@
 """A link to several servers, which the relay sees as one.
 
-The grammar binds each of its tools to a tool of a server.  A server is *away* if it is missing, has
-ended, or lists other tools than before.  The relay refuses calls of its tools, and the link sends
-none.  The link connects again after pauses of 1 to 60 seconds.  If a server ends, its calls under
-way get an error as their answer, so their outcomes are unknown.  The link sends no call twice.
+The grammar binds each of its tools to a tool of a server.  A server is *away* if it cannot be
+reached, has ended, or lists other tools than before.  The relay refuses calls of its tools, and the
+link sends no such call.  The link connects again after pauses of 1 to 60 seconds.  If a server
+ends, its calls under way get an error as their answer, so their outcomes are unknown.  The link
+sends no call twice.
 Text: docs/mcp.md.
 """
 
@@ -23,7 +24,7 @@ from tcc_runtime.mcp.lock import check_tools, tool_digest
 from tcc_runtime.mcp.server import Protocol, Server, progress_of, with_token
 
 _AGAIN: Final = (1.0, 60.0)  # seconds between two tries
-_MAX_PROGRESS: Final = 1 << 10  # messages that the relay has not read, with which none is sent
+_MAX_PROGRESS: Final = 1 << 10  # with more unread messages than this, progress is dropped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,13 +32,14 @@ class Servers:
     """The servers of a policy.
 
     Attributes:
-        targets: by their names.
-        tools: of each tool of the grammar, its server's name and the tool's name there.
-        locked: digests of the grammar's tools; None takes them as they are first seen.
-        seconds: limit on each answer while a connection is made.
+        targets: the servers by name.
+        tools: for each tool of the grammar, the name of its server and the tool's name there.
+        locked: the digests of the grammar's tools; None: the tools count as locked when first
+            listed.
+        seconds: the time limit of each answer while connecting.
         protocol: the form of the protocol to agree on.
-        version: ours.
-        seen: digests of tools that were seen before, by a start of the same servers.
+        version: the version of this program.
+        seen: the digests of tools that an earlier start of the same servers listed.
     """
 
     targets: Mapping[str, Target]
@@ -57,12 +59,12 @@ class _Peer:
     """One server.
 
     Attributes:
-        link: the last link; server: None without a connection.
-        is_there: whether its tools may be called; reason: why not.
+        link, server: the last link; and the server, None without a connection.
+        is_there, reason: whether its tools may be called, and if not, why.
         tried: set after the first attempt to connect.
         doubt: whether the server announced a change of its tools.
-        due: set if the tools have to be listed, or the server is lost.
-        lost: why the server is lost although it has not ended.
+        due: set if the tools have to be listed, or `lost` is set.
+        lost: why the server counts as away although it has not ended.
         calls: calls under way, by the ids at the server.
         held: calls that wait for a list of the tools.
     """
@@ -82,7 +84,7 @@ class _Peer:
 
 
 class FanOut(Link):
-    """See the module."""
+    """A link to several servers; see the module."""
 
     def __init__(self, servers: Servers, stop: Stop, note: Callable[[str], None]) -> None:
         self._servers, self._stop, self._note = servers, stop, note
@@ -127,7 +129,7 @@ class FanOut(Link):
     # Servers come and go.
 
     async def _tend(self, peer: _Peer) -> None:
-        """Keep a server connected."""
+        """Keep a server connected: connect again after each end."""
         while True:
             await self._connected(peer)
             pause = peer.pause
@@ -135,7 +137,7 @@ class FanOut(Link):
             await asyncio.sleep(pause)
 
     async def _connected(self, peer: _Peer) -> None:
-        """Connect to a server, and list its tools when they may have changed, until it ends."""
+        """Connect to a server; until it ends, list its tools whenever they may have changed."""
         servers, link, reason = self._servers, None, "it has ended"
         listening: asyncio.Task[None] | None = None
         try:
@@ -165,17 +167,17 @@ class FanOut(Link):
         except ServerError as error:
             reason = str(error)
         finally:
-            self._lose(peer, reason)  # before its end, which may take seconds
+            self._lose(peer, reason)  # before closing the link, which may take seconds
             if listening is not None:
                 listening.cancel()
             if link is not None:
                 await link.close()
 
     def _take(self, peer: _Peer, listed: Sequence[Mapping[str, Any]]) -> None:
-        """Check the tools of a server, and name them as the grammar does.
+        """Check the listed tools of a server, and store them under the names of the grammar.
 
         Raises:
-            ServerDrift: one is missing, or is another one than it was.
+            ServerDrift: a tool is missing or has changed.
         """
         there = {tool["name"]: tool for tool in listed}
         bound = self._servers.tools.items()
@@ -194,7 +196,7 @@ class FanOut(Link):
     def _release(self, peer: _Peer, before: Set[wire.Id | None]) -> None:
         """Send the calls that waited for a list of the tools.
 
-        A call waits for one whole list at most.  So a server that announces a change during each
+        A call waits for at most one complete list.  So a server that announces a change during each
         list does not hold its calls, and its tools are listed at most once for each call.
 
         Args:
@@ -236,7 +238,7 @@ class FanOut(Link):
     # Messages of the relay.
 
     async def _answer(self, message: wire.Request) -> None:
-        """Answer a request that is no call, when each server was tried once."""
+        """Answer a request other than a call, once a connection to each server was tried."""
         for peer in self._peers.values():
             await peer.tried.wait()
         identity = message.identity
@@ -256,7 +258,7 @@ class FanOut(Link):
 
     def _call(self, message: wire.Request) -> None:
         name = str(message.params.get("name"))
-        if name not in self._servers.tools:  # only in the shadow
+        if name not in self._servers.tools:  # possible only in shadow mode
             self._error(message, wire.INVALID_PARAMS, "no such tool here")
             return
         bound, _ = self._servers.tools[name]
@@ -270,7 +272,7 @@ class FanOut(Link):
             self._pass(peer, message)
 
     def _pass(self, peer: _Peer, message: wire.Request) -> None:
-        """Send a call to its server, under the name that the tool has there."""
+        """Send a call to its server, with the name that the tool has there."""
         server = peer.server
         if not peer.is_there or server is None:
             self._unsent(message, peer.reason)
@@ -300,7 +302,7 @@ class FanOut(Link):
 
     def _hear(self, peer: _Peer, message: wire.Message | wire.MalformedMessage) -> None:
         if isinstance(message, wire.MalformedMessage):
-            # It may have been the answer to any call.
+            # The line may have been the answer to any call.
             calls, peer.calls = peer.calls, {}
             for call in calls.values():
                 said = f"the server {peer.name} sent a line that is refused"
@@ -312,11 +314,11 @@ class FanOut(Link):
             is_asking = wire.is_input_required(message.result or {})
             if message.unsent:
                 self._unsent(call, "it cannot be reached")
-                if not peer.calls:  # else the server is there for others
+                if not peer.calls:  # otherwise other calls show that the server can be reached
                     peer.lost = "it cannot be reached"
                     peer.due.set()
             elif is_asking and peer.server is not None and not peer.server.stateless:
-                # A server of the handshake knows of no capability of the client.
+                # A server of the handshake got no capabilities of the client, so it may not ask.
                 said = "the server asks for more, and nothing may be asked here"
                 self._error(call, wire.INTERNAL_ERROR, said)
             else:

@@ -1,10 +1,10 @@
 """A link to a server behind a URL: streamable HTTP, in both forms of the protocol.
 
-Each message is posted by a task; its answer is JSON or a stream of events.  httpx2, the client of
-the MCP SDK, does HTTP.  Redirects are not followed, no proxy and no cookie is used, and nothing
-that a client sent becomes a header: headers are made from the message and from the owner's.
-If the server forgets its MCP session (404), the link begins another one.  Calls under way are then
-unknown.  The link posts no message twice.  Text: docs/mcp.md.
+Each message is posted by a task; its answer is JSON or a stream of events. httpx2, the client of
+the MCP SDK, does HTTP.  Redirects are not followed, and no proxy or cookie is used.  Headers come
+from the message and from the owner's options, never from headers of a client.  If the server
+forgets its MCP session (404), the link begins another one.  Calls under way are then unknown.  The
+link never posts a message twice.  Text: docs/mcp.md.
 
 Why not the SDK's transport: it parses messages into models (see :mod:`tcc_runtime.mcp.wire`), does
 not say whether a request was sent, and resumes streams by itself.
@@ -47,9 +47,9 @@ class Remote:
     """A server behind a URL.
 
     Attributes:
-        url: https, or http to this machine.
-        headers: of the owner; none is a client's.
-        seconds: limit on an answer to a call.
+        url: a URL with https, or with http to this machine.
+        headers: headers that the owner adds.
+        seconds: the time limit of an answer to a call.
     """
 
     url: str
@@ -66,15 +66,15 @@ class Remote:
 
 
 def is_url(text: str) -> bool:
-    """Return whether a text is meant as a URL and not as a program."""
+    """Return whether a text begins with http:// or https://."""
     return text.lower().startswith(("http://", "https://"))
 
 
 def check_url(url: str) -> None:
-    """Require a URL that may be called.
+    """Require a URL that the gate may call.
 
     Raises:
-        ValueError: it may not; its message says why.
+        ValueError: it may not; the message is the reason.
     """
     try:
         found = urlsplit(url)
@@ -101,10 +101,10 @@ def _is_loopback(host: str) -> bool:
 
 
 def check_header(name: str, value: str) -> None:
-    """Require a header of the owner's that may be sent.
+    """Require a header that the owner may add.
 
     Raises:
-        ValueError: it may not; its message says why, without the value.
+        ValueError: the owner may not; the message is the reason, without the value.
     """
     small = name.lower()
     if wire.HEADER_NAME.fullmatch(name) is None:
@@ -116,7 +116,7 @@ def check_header(name: str, value: str) -> None:
 
 
 class HttpClientLink(Link):
-    """See the module; `waiting` counts messages that have no connection yet."""
+    """A link to a server at a URL; see the module.  `waiting` counts bytes of unposted messages."""
 
     waiting = 0
 
@@ -130,8 +130,9 @@ class HttpClientLink(Link):
         self._session: str | None = None
         self._version: str | None = None
         self._initialize: wire.Request | None = None
-        self._is_beginning = False  # another session, in place of one that was forgotten
-        self._headers: dict[str, dict[str, str]] = {}  # of tools, parameters by header token
+        self._is_beginning = False  # whether a new MCP session is begun in place of a forgotten one
+        # for each tool, the parameters by header token
+        self._headers: dict[str, dict[str, str]] = {}
         is_tls = remote.url.lower().startswith("https")
         self._client: httpx2.AsyncClient = http.AsyncClient(
             verify=ssl.create_default_context() if is_tls else False,  # http to this machine
@@ -180,11 +181,13 @@ class HttpClientLink(Link):
             if isinstance(message, wire.Request):
                 if message.identity is not None:
                     self._posts[message.identity] = task
-                if message.method in _FIRST:  # what follows belongs to the session that it begins
+                # later messages belong to the session that this one begins
+                if message.method in _FIRST:
                     await asyncio.wait((task,))
 
     async def _work(self, message: wire.Message, body: bytes) -> None:
-        # The id of an answer of ours is the server's, which may be that of a call of ours, too.
+        # The id of an answer was chosen by the server. It may equal the id of a request of this
+        # link.
         identity = message.identity if isinstance(message, wire.Request) else None
         try:
             await self._post(message, body, identity)
@@ -235,10 +238,10 @@ class HttpClientLink(Link):
         )
 
     async def _begin_again(self, session: str) -> None:
-        """Begin another session in place of one that the server has forgotten.
+        """Begin a new MCP session in place of one that the server has forgotten.
 
-        The relay hears first that tools may be others, then that the call has no answer, so it
-        looks at the tools before it makes the next call.
+        The relay first gets the notification that tools may have changed, and then the error of the
+        call.  So it lists the tools before the next call.
         """
         first = self._initialize
         if self._session != session or first is None or self._is_beginning:
@@ -252,7 +255,7 @@ class HttpClientLink(Link):
                     await answer.aread()
                     begun = answer.headers.get("mcp-session-id")
                     if answer.status_code != 200 or begun is None:
-                        return  # a later call finds that out again, and this is tried again
+                        return  # a later call gets 404 again, and then this is repeated
                 told = wire.Request(identity=None, method=_FIRST[1], params={})
                 async with self._request(told, wire.write(told).strip(), begun, _SECONDS):
                     pass
@@ -267,7 +270,7 @@ class HttpClientLink(Link):
             **self._remote.headers,
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
-            "Accept-Encoding": "identity",  # so that the limit on an answer is one on memory
+            "Accept-Encoding": "identity",  # so that the limit on an answer also limits memory
         }
         request = message if isinstance(message, wire.Request) else None
         params = {} if request is None else request.params
@@ -325,11 +328,11 @@ class HttpClientLink(Link):
         self._fail(identity, "the stream ended before the answer")
 
     def _pass(self, data: bytes, identity: wire.Id, method: str) -> bool:
-        """Hand on a message of the server; return whether the request has its answer."""
+        """Queue a message of the server; return whether it answers the request."""
         try:
             message = wire.read_line(data)
         except wire.MalformedMessage as error:
-            # It may have been the answer to this request, and to no other.
+            # On this stream the line can only have been the answer to this request.
             self._fail(identity, f"the server sent a line that is refused: {error}")
             return True
         if isinstance(message, wire.Response):
@@ -358,7 +361,7 @@ class HttpClientLink(Link):
 
 
 def _root(error: BaseException) -> str:
-    """Return the name of the system's error that caused a library's error, if any."""
+    """Return the class name of the OSError that caused an error, or of the error itself."""
     found = error
     while (cause := found.__cause__ or found.__context__) is not None:
         found = cause
@@ -372,7 +375,7 @@ def _text(value: Any) -> str:
 
 
 def _encoded(text: str) -> str:
-    """Return a text as a header takes it: visible ASCII, else encoded."""
+    """Return a text as a header value: visible ASCII as it is, other texts encoded in base64."""
     plain = _VISIBLE.fullmatch(text) is not None and text == text.strip()
     if plain and not (text.startswith("=?base64?") and text.endswith("?=")):
         return text

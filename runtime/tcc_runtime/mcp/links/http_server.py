@@ -1,8 +1,8 @@
-"""A link to a client that posts one message and waits for its answer; and its connection.
+"""Links to clients that post one message and wait for its answer; and their connections.
 
-uvicorn and h11 speak HTTP.  Five limits are written by hand, because uvicorn has none of them: the
-time for a head, the time of an idle connection, the size of a head (431), the rest of an unread
-body, and the number of connections.  The last one leaves descriptors to sessions.
+uvicorn and h11 implement HTTP.  This module adds five limits that uvicorn lacks: the time for a
+head, the time of an idle connection, the size of a head (431), the time for the rest of an unread
+body, and the number of connections.  The last one reserves descriptors for sessions.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tcc_runtime.mcp.links import Inbox, Link
 
 MAX_HEADERS: Final = 32 << 10
 SECONDS: Final = 10.0  # for head and body of a request
-_AT_ONCE: Final = 8  # connections to accept before those that are too many are closed
-_BACKLOG: Final = 256  # connections that the system keeps meanwhile
+_AT_ONCE: Final = 8  # connections that are accepted before surplus ones are closed
+_BACKLOG: Final = 256  # connections that the system queues meanwhile
 _IDLE: Final = 75.0  # seconds between two requests
 _DRAIN: Final = 2.0  # seconds for the rest of a body that the gate does not read
 
@@ -47,11 +47,11 @@ class Limits:
     """Limits on connections.
 
     Args:
-        most: number of them.
+        most: the largest number of connections.
         count: counts answers by their status.
 
     Attributes:
-        seconds: for head and body of a request.
+        seconds: the time limit for head and body of a request.
     """
 
     def __init__(self, most: int, count: Callable[[int], None]) -> None:
@@ -60,7 +60,7 @@ class Limits:
         self._state = ServerState()
 
     def protocol(self, app: Any) -> Callable[[], asyncio.Protocol]:
-        """Return what makes the protocol of a connection that an application answers."""
+        """Return a factory of protocols, whose connections an application answers."""
 
         async def counted(scope: Scope, receive: Receive, send: Send) -> None:
             async def count(message: Message) -> None:
@@ -96,11 +96,12 @@ class Limits:
 
 
 class Connection(H11Protocol):
-    """One connection of HTTP/1.1.
+    """A connection of HTTP/1.1.
 
     Attributes:
-        until: when the request has to be there, by the clock of the loop.
-        silent_since: since when a request is waited for; None while one is answered.
+        until: the time by which the request must be complete, by the clock of the loop.
+        silent_since: the time since which the connection waits for a request; None during a
+            request.
     """
 
     def __init__(self, config: Config, state: ServerState, limits: Limits) -> None:
@@ -112,7 +113,7 @@ class Connection(H11Protocol):
         self._has_begun = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection; if there are too many, close the one that is idle longest."""
+        """Accept a connection; if too many are open, close the one that is idle longest."""
         super().connection_made(transport)
         if len(self.connections) > self._limits.most:
             silent = {
@@ -132,7 +133,7 @@ class Connection(H11Protocol):
         self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer, too."""
+        """Stop the timer as well."""
         self._cancel_timer()
         super().connection_lost(exc)
 
@@ -158,7 +159,7 @@ class Connection(H11Protocol):
         self.silent_since = None
 
     def _late(self) -> None:
-        """The time of a head, of silence, or of the rest of a body is over."""
+        """Handle the end of the time for a head, for silence, or for the rest of a body."""
         self._timer = None
         if self.cycle is not None and not self.cycle.response_complete:
             return  # the application has its own limit on the body
@@ -167,7 +168,7 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Begin the time of a head with its first byte."""
+        """Start the time limit of a head with its first byte."""
         if not self._has_begun:
             self._has_begun = True
             self._limit(self._limits.seconds)
@@ -188,7 +189,7 @@ class Connection(H11Protocol):
             self.transport.write(self.conn.send(event) or b"")
 
     def on_response_complete(self) -> None:
-        """Wait for the next request; the rest of an unread body has a short time."""
+        """Wait for the next request.  Unread parts of the body get a short time limit."""
         super().on_response_complete()
         if self.transport.is_closing():
             return
@@ -196,14 +197,14 @@ class Connection(H11Protocol):
             self._limit(_DRAIN)
         elif self.cycle.response_complete:
             self._wait()
-        else:  # the next request was there already
+        else:  # the next request has arrived already
             self._limit(self._limits.seconds)
 
 
 async def listen(
     app: Any, host: str, port: int, limits: Limits, tls: ssl.SSLContext | None = None
 ) -> tuple[asyncio.Server, str, int]:
-    """Begin to accept connections; return the server, the host as URLs have it, and the port.
+    """Start accepting connections; return the server, the host as URLs have it, and the port.
 
     `uvicorn.Server` is not used, because it handles the signals of the process.
 

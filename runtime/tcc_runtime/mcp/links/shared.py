@@ -2,8 +2,8 @@
 
 The module translates ids between a session and the program, in requests, answers, cancellations and
 progress.  The program sees one handshake; later sessions get a copy of its answer.  All sessions
-share the program's state, because its owner asked for that.  If the program ends, the calls under
-way are unknown, and the next session starts it again.
+share the program's state; the owner has chosen this.  If the program ends, the calls under way are
+unknown, and the next session starts it again.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class _Shared:
         self.server = Server(link, seconds=0, version="")
         self.links: set[SharedLink] = set()
         self._asked: dict[int, _Asked] = {}
-        self._greeting: list[_Asked] = []  # sessions that wait for the answer to the handshake
+        self._greeting: list[_Asked] = []  # handshakes that wait for the program's answer
         self._greeted: wire.Response | None = None
-        self._is_told = False  # that the handshake is over
+        self._is_told = False  # whether the program knows that the handshake is complete
         self._listening = asyncio.ensure_future(self._listen())
 
     async def _listen(self) -> None:
@@ -124,7 +124,7 @@ class _Shared:
         self._asked = {
             sent: asked
             for sent, asked in self._asked.items()
-            # Others wait for the answer to the handshake, too.
+            # Other sessions wait for the answer to this handshake, too.
             if asked.link is not link or asked.request.method == "initialize"
         }
         self._greeting = [asked for asked in self._greeting if asked.link is not link]
@@ -133,7 +133,7 @@ class _Shared:
 
     def _hear(self, message: wire.Message | wire.MalformedMessage) -> None:
         if isinstance(message, wire.MalformedMessage):
-            # It may have been the answer to anything, whichever session waits.
+            # The line may have been the answer to any request of any session.
             for link in {asked.link for asked in (*self._asked.values(), *self._greeting)}:
                 link.put(message)
             self._asked.clear()
@@ -163,7 +163,7 @@ class _Shared:
 
 
 class SharedLink(Link):
-    """The link of one session."""
+    """The link of one session to a shared program."""
 
     hears = True
 
@@ -180,7 +180,7 @@ class SharedLink(Link):
             self._shared.take(self, message)
 
     def put(self, message: wire.Message | wire.MalformedMessage) -> None:
-        """Queue a message of the program; end the link if the session reads nothing."""
+        """Queue a message of the program; end the link if the session does not read."""
         self._inbox.put(message)
         if len(self._inbox) > _MAX_UNREAD:
             self.drop()

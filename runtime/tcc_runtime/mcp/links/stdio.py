@@ -1,11 +1,13 @@
-"""Links over pipes: a client over our own standard input and output, a server that is a program.
+"""Links over pipes: a client over this process's standard input and output, a server that is a
+program.
 
-A message is one line.  A line that is too long is dropped as it arrives and reported once.  A line
-that the end of the pipe cuts off is dropped, so half a message is never acted on.
+A message is one line.  A line that is too long is dropped while it arrives, and reported once.  An
+incomplete last line is dropped, so half a message has no effect.
 
-Why not asyncio's own streams: they set O_NONBLOCK, which every process that shares our standard
-output would get, too, and they end a connection at a line that is too long.  Here the loop says
-when a pipe can be read or written, and a write is so short that it cannot block.  POSIX only.
+asyncio's own streams are not used for two reasons.  They set O_NONBLOCK, also for every process
+that shares this standard output.  And they end a connection at a line that is too long.  Here the
+loop reports when a pipe can be read or written, and a write is so short that it cannot block.
+POSIX only.
 """
 
 from __future__ import annotations
@@ -30,17 +32,17 @@ MAX_CLIENT_LINE: Final = 4 << 20
 MAX_SERVER_LINE: Final = 16 << 20
 _CHUNK: Final = 1 << 16
 _UNBLOCKED: Final = min(select.PIPE_BUF, 4096)
-_MAX_LINES: Final = 64  # that were read and not received
-_WRITES: Final = 64  # in a row, before others have their turn
+_MAX_LINES: Final = 64  # lines that were read but not received
+_WRITES: Final = 64  # in a row, before other tasks run
 _GRACE: Final = 2.0  # seconds for each way of ending a program
 _HASTE: Final = (0.3, 0.5, 0.6)  # the same, in seconds after the request to stop
 _GONE: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """Return a loop that can wait for our standard input, whatever it is.
+    """Return a loop that can wait for the standard input, even if that is a file or /dev/null.
 
-    It polls: epoll, the default on Linux, takes neither files nor /dev/null.
+    The loop uses poll: epoll, the default on Linux, rejects files and /dev/null.
     """
     return asyncio.SelectorEventLoop(selectors.PollSelector())
 
@@ -49,7 +51,7 @@ class Lines:
     """Cuts a stream of bytes into lines.
 
     Args:
-        most: bytes that a line may have.
+        most: the most bytes of a line.
     """
 
     __slots__ = ("_most", "_rest", "_seen", "_skipping")
@@ -57,11 +59,13 @@ class Lines:
     def __init__(self, most: int) -> None:
         self._most = most
         self._rest = bytearray()
-        self._seen = 0  # bytes of `_rest` that are known to have no line feed
+        self._seen = 0  # bytes of `_rest` that were searched for a line feed
         self._skipping = False
 
     def feed(self, data: bytes) -> list[bytes | None]:
-        """Return the lines that `data` completes, without their ends; None for one too long."""
+        """Return the lines that `data` completes, without line ends.  None replaces a line that is
+        too long.
+        """
         found: list[bytes | None] = []
         self._rest += data
         start = 0
@@ -84,12 +88,13 @@ class Lines:
 
 
 class PipeLink(Link):
-    """A link over two descriptors.
+    """A link over two file descriptors.
 
     Args:
         reads, writes: the descriptors.
-        most: bytes that a line of the peer may have.
-        noisy: whether lines that are no JSON are skipped: programs print where they should not.
+        most: the most bytes of a line of the peer.
+        noisy: whether lines that cannot be JSON are skipped, because some programs print to
+            standard output.
     """
 
     hears = True
@@ -128,7 +133,7 @@ class PipeLink(Link):
         self._lines.extend(self._cutter.feed(data))
         if not data:
             self._ended = True
-            # A peer that sends nothing more may still read, or may be gone.
+            # A peer that has stopped sending may still read, or may be gone.
             if _poll(self._writes, 0) & _GONE:
                 self._break()
         if self._ended or len(self._lines) > _MAX_LINES:
@@ -169,7 +174,7 @@ class PipeLink(Link):
                 self._write()
 
     def _write(self) -> None:
-        """Write what can be written now; the loop calls again for the rest."""
+        """Write as much as the pipe takes now.  The loop calls this again for the rest."""
         for _ in range(_WRITES):
             if not self._out or not _poll(self._writes, select.POLLOUT):
                 break
@@ -216,13 +221,15 @@ class PipeLink(Link):
         await self._gone.wait()
 
     async def close(self) -> None:
-        """Read and write nothing more; the descriptors stay open."""
+        """Stop reading and writing.  The descriptors stay open."""
         self._pause()
         self._break()
 
 
 def _poll(descriptor: int, events: int) -> int:
-    """Return which events, or signs that the peer is gone, a descriptor has now."""
+    """Return the events of a descriptor that are true now, including signs that the peer is
+    gone.
+    """
     poll = select.poll()
     poll.register(descriptor, events)
     return sum(found for _, found in poll.poll(0))
@@ -234,8 +241,8 @@ class Program:
 
     Attributes:
         command: the program and its arguments.
-        env: variables in addition to ours.
-        folder: where it runs; None: here.
+        env: variables in addition to those of this process.
+        folder: its working directory; None: that of this process.
     """
 
     command: Sequence[str]
@@ -260,10 +267,10 @@ class Program:
 
 
 class ProgramLink(PipeLink):
-    """A link to a program that runs.
+    """A link to a running program.
 
-    The program leads a session, so whatever it has started ends with it.  Its standard error is
-    ours.
+    The program leads a process group, so processes that it has started end with it.  It shares this
+    process's standard error.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], stop: Stop) -> None:
@@ -277,13 +284,13 @@ class ProgramLink(PipeLink):
         )
 
     async def close(self) -> None:
-        """End the program; if this is cancelled, it is ended all the same."""
+        """End the program.  If the caller is cancelled, the program is ended all the same."""
         if self._ending is None:
             self._ending = asyncio.ensure_future(self._end())
         await asyncio.shield(self._ending)
 
     async def _end(self) -> None:
-        """End the program: by the end of its input, by SIGTERM, by SIGKILL."""
+        """End the program: close its input, then send SIGTERM, then SIGKILL."""
         await super().close()
         self._ended = True
         for end in self._ends:
@@ -296,7 +303,7 @@ class ProgramLink(PipeLink):
                 if await self._has_ended(haste):
                     break
         finally:
-            self._signal(signal.SIGKILL)  # also ends processes that it has started
+            self._signal(signal.SIGKILL)  # also ends other processes of the group
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.1)
 
