@@ -1,5 +1,5 @@
 """Side-by-side measurements; ``python -m benchmarks NAME`` prints one table.
 
-A time says something about one machine on one day; ratios within one run say more.  Operation
-counts, which are the same everywhere, are asserted in the tests; times are only reported here.
+A time depends on the machine and the day; ratios within one run are more reliable.  Tests assert
+operation counts, which are the same everywhere.  Times are only reported here.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-# Imported when asked for: some need the packages of the extra `bench`.
+# Each module is imported on use, because some need packages of the extra `bench`.
 TABLES = (
     "main_job",
     "check",
@@ -48,7 +48,7 @@ TABLES = (
 
 
 def main() -> int:
-    """Print the tables that the arguments name, that of the main job where they name none."""
+    """Print the tables that the arguments name, or the table `main_job` without arguments."""
     names = sys.argv[1:] or ["main_job"]
     unknown = [name for name in names if name not in TABLES]
     if unknown:

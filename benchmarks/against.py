@@ -1,9 +1,9 @@
-"""Runs with a ledger beside those of another tree of this repository, in one process and in turn.
+"""Compares runs with a ledger in this tree and in another tree of the repository.
 
-``python -m benchmarks.against TREE`` (a checkout of another commit) prints processor times of both,
-medians, and the median of their ratios, which a busy machine moves less than the times.  The
-ledgers of both have to be the same bytes.  The modules of one tree are out of sight while the other
-one runs.
+``python -m benchmarks.against TREE`` (a checkout of another commit) runs both in one process, in
+turn.  It prints the medians of their processor times, and the median of their ratios, which other
+work on the machine affects less.  Both must write the same bytes into their ledgers.  While one
+tree runs, the modules of the other one are hidden.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Any
 
 from benchmarks.search import grammar
 
-PAIRS, LEAST = 7, 0.01  # how often each, and the least seconds of a measurement
+PAIRS, LEAST = 7, 0.01  # pairs of measurements, and the least seconds of a measurement
 ROOT = Path(__file__).parents[1]
 PARTS = ("certs", "compiler", "runtime", "experiments", "cli")
 _PACKAGES = {"tcc_certs", "tcc_compiler", "tcc_runtime", "tcc_experiments", "tcc"}
-_HOMES = {  # of what is used; a tree from before the rooms has them one level higher
+_HOMES = {  # the modules of the names used here; in old trees they are one level higher
     "load": "artifact.load", "Settings": "terms.settings", "Recorder": "ledger.recorder",
     "Memory": "ledger.sinks",
 }  # fmt: skip
@@ -59,7 +59,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 
 class Tree:
-    """One tree, its modules in sight inside of :meth:`shown`."""
+    """One tree; its modules can be imported inside :meth:`shown`."""
 
     def __init__(self, root: Path) -> None:
         self._paths = [str(root / part) for part in PARTS]
@@ -67,7 +67,7 @@ class Tree:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Imports are of this tree."""
+        """Context manager in which imports come from this tree."""
         others = _taken_out()
         sys.modules.update(self._modules)
         sys.path[:0] = self._paths
@@ -81,7 +81,7 @@ class Tree:
                 sys.path.remove(path)
 
     def runner(self, text: str, options: dict[str, Any], told: dict[str, Any]) -> Callable[[], Any]:
-        """Makes a run of this tree and gives its ledger."""
+        """Return a function that makes a run in this tree and returns its ledger."""
         from tcc_compiler.options import Options
         from tcc_compiler.pipeline import compile_text
         from tcc_runtime.run import search
@@ -93,7 +93,7 @@ class Tree:
         def run() -> bytes | bytearray:
             sink = memory()
             search(artifact, chosen, recorder(sink, started_ms=0))
-            data: bytes | bytearray = sink.data  # of other trees a bytearray
+            data: bytes | bytearray = sink.data  # a bytearray in some trees
             return data
 
         return run
@@ -114,7 +114,7 @@ def _taken_out() -> dict[str, ModuleType]:
 
 
 def rows(other: Path) -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield "| run with a ledger | lines | other tree, ms | this tree, ms | ratio |"
     yield "| --- " * 5 + "|"
     trees = Tree(other), Tree(ROOT)

@@ -1,6 +1,6 @@
-"""The time of `check` by the type of an argument, all in one run.
+"""The time of `check` for each type of argument, all in one run.
 
-A tool has one argument, and no statement restricts it.  Processor time, least of 7 batches.
+The tool has one argument, and no statement restricts it.  Processor time, least of 7 batches.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LISTS: tuple[tuple[str, list[Any]], ...] = (
 
 
 def table() -> Iterator[str]:
-    """The tables of single values and of lists."""
+    """Yield the tables of single values and of lists."""
     yield from head("argument", "check, us")
     for kind, value in VALUES:
         yield row(f"`{kind}`", microseconds(kind, value, 2000))
@@ -51,7 +51,7 @@ def table() -> Iterator[str]:
 
 
 def microseconds(kind: str, value: Any, calls: int) -> str:
-    """The time of one check of a call."""
+    """Return the time of one check of a call, in microseconds."""
     text = f'grammar g version "1"\ntool t(x: {kind})\nlimit depth <= 9\n'
     with tcc.Gate(tcc.compile_text(text), durable=False) as gate:
         if not gate.check("t", {"x": value}).allowed:

@@ -1,7 +1,7 @@
-"""Artifacts for gates, with the statements that no end needs left to the gate and without.
+"""Artifacts for gates: with and without the statements in the automaton that the gate can decide.
 
-A plan that allows all calls needs every statement in the automaton, so it gives the other figures.
-Each figure is the median of three compilations, with the check of the artifact.
+A plan that allows all calls needs every statement in the automaton, so it gives the second figures.
+Each figure is the median of three compilations, including the check of the artifact.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MANY = "".join([f"tool t{at}\n" for at in range(2000)])
 
 
 def _endless(name: str) -> str:
-    """A shipped grammar without its limit on depth."""
+    """Return a shipped grammar without its limit on depth."""
     return re.sub(r"(?m)^limit depth.*\n", "", (_GRAMMARS / f"{name}.tcg").read_text())
 
 
@@ -41,14 +41,14 @@ CASES = {
 
 
 def table() -> Iterator[str]:
-    """The table."""
+    """Yield the rows of the table, in Markdown."""
     yield from head("grammar", "states", "kB", "ms", "states of all statements", "kB", "ms")
     for name, (text, tool) in CASES.items():
         yield row(name, *_figures(text), *_figures(f"{text}\nplan = any* | {tool}?\n"))
 
 
 def _figures(text: str) -> tuple[int, int, int]:
-    """States, kilobytes and milliseconds."""
+    """Return states, kilobytes and milliseconds."""
     spent = []
     for _ in range(3):
         begun = process_time()

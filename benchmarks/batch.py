@@ -1,7 +1,7 @@
-"""A batch in shards by engine: runs a second, and validations of its ledgers a second.
+"""A batch in shards by engine: runs per second, and validations of its ledgers per second.
 
-Wall clock, the start of processes or of a cluster included; that every engine makes the same bytes
-is checked.  The engines take turns.
+Wall clock, including the start of processes or of a cluster.  The engines take turns, and must
+write the same bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COLUMNS = ("engine", "parts", "runs a second", "validations a second")
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield f"| {' | '.join(COLUMNS)} |"
     yield "| --- " * len(COLUMNS) + "|"
     with tempfile.TemporaryDirectory() as name:
@@ -42,7 +42,7 @@ def table() -> Iterator[str]:
 
 
 def _round(folder: Path, form: Any, turn: int) -> dict[str, tuple[float, float]]:
-    """Seconds of making and of validating, by engine."""
+    """Return the seconds of making and of validating a batch, by engine."""
     artifact = tcc.load(folder / "a.tcca")
     asked = [Settings(seed=number.to_bytes(32, "little"), top=TOP) for number in range(RUNS)]
     more: dict[str, Any] = {"part_format": form, "shard_size": SHARD, "started_ms": 0}

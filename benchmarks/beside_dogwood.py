@@ -1,14 +1,14 @@
-"""A decision of Dogwood's Python package after so many events: one earlier call within an hour.
+"""The time of a decision in Dogwood's Python package after many events.
 
-In an environment of its own, as the project does not need it:
+It needs its own environment, because the project does not depend on it:
 
     python3 -m venv /tmp/dogwood && /tmp/dogwood/bin/pip install dogwood-py
     /tmp/dogwood/bin/python benchmarks/beside_dogwood.py
 
-The policy is the package's own example of an approval before a checkout: the cart of the checkout
-has to be one that was approved within the hour, as `require approve same user, cart within 1 h
-before checkout` says.  Its native authorizer records every event that it decides on.  Processor
-time of this process; the least of 7 rounds.
+The policy is the package's own example of an approval before a checkout: somebody must have
+approved the cart within the last hour, as in `require approve same user, cart within 1 h before
+checkout`.  Its native authorizer records every event that it decides.  Processor time of this
+process; the least of 7 rounds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WHO, WHERE = 'Agent::OAuthUser::"ann"', 'Agent::Gateway::"shop"'
 
 
 def request(cart: str, status: str = "") -> dict[str, Any]:
-    """The input of an event; the example's schema asks for all of it."""
+    """Return the input of an event; the example's schema requires all members."""
     given = {"user": "ann", "session_id": "s", "cart_id": cart, "item_id": "", "category": ""}
     return {
         "tool": "shop", "toolUseId": "1",
@@ -41,7 +41,7 @@ def _asking(authorizer: Any) -> Callable[..., str]:
 
 
 def main() -> None:
-    """A line for each size: microseconds to record an approval, and to decide a checkout."""
+    """Print a line for each size: microseconds to record an approval, and to decide a checkout."""
     import examples  # type: ignore[import-not-found]
     from dogwood import native  # type: ignore[import-not-found]
 

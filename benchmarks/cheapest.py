@@ -1,7 +1,7 @@
-"""The hundred cheapest plans: from the stored cost to go, beside OpenFst's shortest paths.
+"""The hundred cheapest plans: from the stored cost to go, compared with OpenFst's shortest paths.
 
-The artifact is opened without verification, and the automaton is there on both sides; OpenFst
-finds distances as part of the work, since an acceptor holds none.
+The artifact is opened without verification, and both sides start with the finished automaton.
+OpenFst also has to compute distances, because an acceptor stores none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NANO = 10**9
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield machine()
     yield ""
     yield from head("states", "ours", "OpenFst", "ours / OpenFst")
@@ -46,17 +46,17 @@ def table() -> Iterator[str]:
 
 
 def ours(artifact: Artifact) -> list[int]:
-    """The costs of the cheapest plans, which are listed."""
+    """Return the costs of the cheapest plans; list the plans."""
     return [cost for cost, _ in cheapest_plans(artifact, PLANS)]
 
 
 def theirs(fst: Any) -> Any:
-    """An acceptor of the cheapest plans."""
+    """Return an acceptor of the cheapest plans."""
     return pynini.shortestpath(fst, nshortest=PLANS, unique=True)
 
 
 def weighted(artifact: Artifact) -> Any:
-    """The automaton with its costs, as an acceptor; the start first."""
+    """Return the automaton with its costs as an acceptor, whose first state is the start."""
     last = artifact.manifest.states - 1
     found = pynini.Fst()
     found.add_states(last + 1)
@@ -71,7 +71,7 @@ def weighted(artifact: Artifact) -> Any:
 
 
 def check_equal(costs: list[int], fst: Any) -> None:
-    """As many plans, of the same costs as far as single precision tells them apart."""
+    """Check that both found equally many plans with equal costs, within single precision."""
     found = sorted(float(weight) for _, _, weight in fst.paths("byte", "byte").items())
     same = len(found) == len(costs) and all(
         abs(cost / NANO - other) < 1e-4 for cost, other in zip(costs, found, strict=True)

@@ -1,8 +1,8 @@
-"""What it costs to check an artifact: the two kernels beside one SHA-256 over the same file.
+"""The cost of checking an artifact: two kernels, compared with one SHA-256 over the same file.
 
-Each row is measured in a process of its own, for its memory, on processor time, for other work on
-the machine; figures are medians of the runs.  `equations` is all of the vectorised kernel, calls
-and documents too, but the digests of states and, at reading, those of columns.
+Each row has its own process, so that its memory can be measured.  Figures are medians of processor
+times, which other work on the machine affects less.  `equations` is the whole vectorised kernel,
+with calls and documents, except for the digests of states and (while reading) of columns.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COLUMNS = (
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield f"| {' | '.join(COLUMNS)} |"
     yield "| --- " * len(COLUMNS) + "|"
     yield row("10^6 states, 64-bit counts", kept(1_000_000, 24), 4)
@@ -60,7 +60,7 @@ def table() -> Iterator[str]:
 
 
 def row(name: str, path: Path, goal: int | None) -> str:
-    """One artifact; `goal` in SHA-256s."""
+    """Return the row of one artifact; `goal` is a number of SHA-256s."""
     found = json.loads(_child("fast", path))
     slow = json.loads(_child("pure", path))
     times = found["total"] - found["digests"] - found["reading"]
@@ -88,7 +88,7 @@ def _child(kernel: str, path: Path) -> str:
 
 
 def _measure(which: str, path: Path) -> dict[str, float]:
-    """The figures of one kernel, in this process."""
+    """Measure one kernel in this process, and return its figures."""
     before = peak()
     data = mapped(path)
     sha = [_time(lambda: hashlib.sha256(data).digest()) for _ in range(RUNS)]

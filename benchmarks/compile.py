@@ -1,9 +1,9 @@
-"""From a grammar to its minimal automaton, and on to the file, beside OpenFst and automata-lib.
+"""From a grammar to its minimal automaton and to the file, compared with OpenFst and automata-lib.
 
-The front end is left out on both sides (it has a table of its own): here the program starts from
-the resolved core, there from a Python program that builds acceptors.  "Automaton" ends at the
-minimal one; "file" adds counts, race counts, bounds, digests and the bytes on disk; "checked" adds
-the pure kernel's check of what was written.
+The front end has a separate table and is left out on both sides.  Ours starts from the resolved
+core, the peers from a Python program that builds acceptors.  "Automaton" ends at the minimal
+automaton.  "File" adds counts, race counts, bounds, digests and writing to disk.  "Checked" adds
+the pure kernel's check of the file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tcc_compiler.resources import Guard
 
 ROOMY = Options(max_states=10_000_000)
 UNCHECKED = Options(max_states=10_000_000, check=lambda _: None)
-# Beyond so many edges the slower programs would take minutes, and are left out.
+# With at least this many edges the slower programs would take minutes, and are left out.
 _LONG = 1_000_000
 COLUMNS = ("tools", "states", "edges", "automaton", "file", "checked", "OpenFst", "as written",
            "at once", "automata-lib", "automaton / OpenFst", "file / OpenFst", "as written",
@@ -42,7 +42,7 @@ COLUMNS = ("tools", "states", "edges", "automaton", "file", "checked", "OpenFst"
 
 
 def minimal(core: Core) -> tuple[Table, Letters]:
-    """The minimal automaton of a core, over letters."""
+    """Return the minimal automaton of a core, and its letters."""
     kept = join_calls(core)
     letters = partition(kept, kept_parts(core, ()))
     guard = Guard(ROOMY)
@@ -54,12 +54,12 @@ def minimal(core: Core) -> tuple[Table, Letters]:
 
 
 def core_bytes(shape: Shape) -> bytes:
-    """The bytes of the core of a shape's grammar."""
+    """Return the bytes of the core of a shape's grammar."""
     return encode(core_json(core_of(shape.text())))
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield machine()
     yield ""
     yield from head(*COLUMNS)
@@ -69,7 +69,7 @@ def table() -> Iterator[str]:
 
 
 def compared(shape: Shape, path: Path) -> str:
-    """One shape by every program; the answers are compared.  `path` is for files."""
+    """Return the row of one shape by every program; check that all answers are equal."""
     data = core_bytes(shape)
     core = read_core(data)
     found, letters = minimal(core)
@@ -101,7 +101,7 @@ def compared(shape: Shape, path: Path) -> str:
 
 
 def written(data: bytes, options: Options, path: Path) -> bytes:
-    """Compile a core and write the artifact to disk."""
+    """Compile a core, write the artifact to disk, and return its bytes."""
     artifact = compile_core(data, options).artifact
     if artifact is None:
         raise ValueError("the compiler refuses the core")
@@ -110,7 +110,7 @@ def written(data: bytes, options: Options, path: Path) -> bytes:
 
 
 def check_equal(results: dict[str, Any]) -> None:
-    """All programs have found the same number of states, and of plans."""
+    """Check that all programs found the same numbers of states and of plans."""
     file = read_artifact(results["file"], digests=False)
     due = (file.manifest.states, unpack_limbs(file.columns["plans"])[-1])
     found = {"automaton": (results["automaton"][0].states, due[1])}

@@ -1,8 +1,8 @@
-"""Strongly connected components: those of the compiler beside networkx.
+"""Strongly connected components: the compiler's function compared with networkx.
 
-The compiler needs them for cycles among rules, for recursion and for infinite languages.  Graphs
-are random, with three edges a node; both ways take turns, and have to find the same components.
-Processor times in milliseconds, medians.  The import is that of a new process.
+The compiler needs them for cycles among rules, for recursion and for infinite languages.  The
+graphs are random with three edges per node.  Both take turns and must find the same components.
+Processor times in milliseconds, medians.  The time of the import is measured in a new process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IMPORT = "import time; t = time.process_time(); import networkx; print(time.pro
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield from head("nodes", "edges", "compiler", "networkx", "making its graph", "importing it")
     command = [sys.executable, "-c", _IMPORT]
     told = [subprocess.run(command, check=True, capture_output=True).stdout for _ in range(RUNS)]
@@ -40,7 +40,7 @@ def table() -> Iterator[str]:
 
 
 def compared(size: int, steps: list[list[int]]) -> tuple[float, float, float]:
-    """Seconds of the compiler, of networkx, and of making a graph of networkx."""
+    """Return the seconds of the compiler, of networkx, and of building a networkx graph."""
     own, found = timed(lambda: components(size, steps.__getitem__))
     made, graph = timed(lambda: graph_of(size, steps))
     other, others = timed(lambda: list(nx.strongly_connected_components(graph)))
@@ -50,7 +50,7 @@ def compared(size: int, steps: list[list[int]]) -> tuple[float, float, float]:
 
 
 def graph_of(size: int, steps: list[list[int]]) -> nx.DiGraph[int]:
-    """The same graph, as networkx has it."""
+    """Return the same graph as a networkx graph."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(size))
     graph.add_edges_from((at, to) for at, targets in enumerate(steps) for to in targets)
@@ -58,7 +58,7 @@ def graph_of(size: int, steps: list[list[int]]) -> nx.DiGraph[int]:
 
 
 def timed(act: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds, and what came of it."""
+    """Return the processor seconds of a call, and its result."""
     begin = time.process_time()
     found = act()
     return time.process_time() - begin, found

@@ -1,7 +1,7 @@
-"""What `check --core` costs beside `check`: the shipped grammars, larger limits, hard expressions.
+"""The cost of `check --core` compared with `check`: shipped grammars, larger and harder ones.
 
-Both run in one process in turn, on processor time; figures are medians.  `check --core` is both the
-certificates and the walk over the core.  Larger grammars are shipped ones with other limits.
+Both run in one process in turn; figures are medians of processor times.  `check --core` checks the
+certificates and walks over the core.  The larger grammars are shipped ones with other limits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LARGER = {
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield from head("grammar", "states", "pairs", "check, s", "check --core, s", "ratio (goal 5)")
     for path in sorted(GRAMMARS.glob("*.tcg")):
         yield measured(path.stem, compile_file(path, _OPTIONS).artifact)
@@ -51,7 +51,7 @@ def table() -> Iterator[str]:
 
 
 def measured(name: str, data: bytes | None) -> str:
-    """The row of one grammar."""
+    """Return the row of one grammar."""
     if data is None:
         raise ValueError(f"{name} is refused")
     artifact = data

@@ -7,7 +7,7 @@ from tcc_compiler.frontend import read_grammar_text
 
 
 def core_of(text: str) -> Core:
-    """The core of a grammar."""
+    """Return the core of a grammar; raise ValueError if the grammar has errors."""
     found = read_grammar_text(text).core
     if found is None:
         raise ValueError("the front end refuses the grammar")

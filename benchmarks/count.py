@@ -1,9 +1,8 @@
-"""Exact counts beside graphillion: subsets of tools whose prices sum up to at most a bound.
+"""Exact counts compared with graphillion: subsets of tools whose prices add up to at most a bound.
 
-Each tool is used or passed over, in a fixed order, so plans are subsets and every state has two
-edges; graphillion holds the same subsets as a zero-suppressed decision diagram under one linear
-constraint.  "Count" is the pass over
-the finished structure; "all" makes it first.
+Each tool is used or skipped, in a fixed order.  So plans are subsets, and every state has two
+edges.  graphillion represents the same subsets as a zero-suppressed decision diagram under one
+linear constraint.  "Count" is the pass over the finished structure; "all" includes building it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ SIZES = ((40, 150), (100, 800), (120, 1300))
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield machine()
     yield ""
     yield from head("tools", "bound", "plans", "states", "count: ours", "graphillion", "ours / "
@@ -56,12 +55,12 @@ def table() -> Iterator[str]:
 
 
 def price(tool: int) -> int:
-    """What a tool costs."""
+    """Return the price of a tool."""
     return 1 + (tool * 7) % 23
 
 
 def knapsack(tools: int, bound: int) -> Core:
-    """The grammar of those subsets."""
+    """Return the core of the grammar whose plans are those subsets."""
     lines = ['grammar subsets version "1"']
     lines += [f"tool t{at:03d} {{ price {price(at)} }}\ntool no{at:03d}" for at in range(tools)]
     lines.append("plan = " + " ".join(f"(t{at:03d} | no{at:03d})" for at in range(tools)))
@@ -70,19 +69,19 @@ def knapsack(tools: int, bound: int) -> Core:
 
 
 def counted(found: Table, letters: Letters) -> int:
-    """How many plans there are: one pass over a ranked table, every state's number exact."""
+    """Return the number of plans, by one pass over a ranked table with exact counts."""
     sizes = [len(group) for group in letters.calls]
     return integer(weighted_sums(found, sizes, 0, Guard(Options())), found.start)
 
 
 def from_core(core: Core) -> int:
-    """How many plans a core has."""
+    """Return the number of plans of a core."""
     found, letters = minimal(core)
     return counted(ranked(found), letters)
 
 
 def subsets(tools: int, bound: int) -> Any:
-    """The same subsets in graphillion: of the edges of a star."""
+    """Return the same subsets in graphillion, as sets of edges of a star."""
     edges = [(0, at + 1) for at in range(tools)]
     GraphSet.set_universe(edges)
     weights = [(0, at + 1, price(at)) for at in range(tools)]

@@ -1,12 +1,13 @@
-"""What a decision costs, beside `json.loads` of the text of its call.
+"""The cost of a decision, compared with `json.loads` of the text of its call.
 
-The policies are that of the README and the shop of the tutorial, without plans and with larger
-limits.  A session looks an order up, asks its owner (in the shop) and refunds it, with new
-arguments in each call.  A decision is the refusals and the draws of a call, its place in the
-history, and its outcome: no plan, no ledger; arguments were read before.
+The policies are from the README and from the tutorial's shop, without plans and with larger limits.
+A session finds an order, asks its owner (in the shop) and refunds it, with new arguments in each
+call.  A decision computes the refusals and the draws of a call, its place in the history, and its
+outcome.  It includes no plan, no ledger and no reading of arguments.
 The whole gate: `check` of a call, and a call with its outcome, through `tcc.Gate` without a ledger.
 Reading: the states of the arguments of a refund, from a dict.
-Processor time; medians of 9 batches of 300 calls after so many calls, and ratios within a batch.
+Processor time; medians of 9 batches of 300 calls after the stated history, and ratios within a
+batch.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ limit depth <= 1000000000
 
 
 class Asked(NamedTuple):
-    """A call as its caller has it, the states of its arguments, and those of its answers."""
+    """A call as its caller writes it, with the states of its arguments and answers."""
 
     tool: str
     arguments: dict[str, Any]
@@ -68,7 +69,7 @@ class Asked(NamedTuple):
 
 
 def table() -> Iterator[str]:
-    """All tables."""
+    """Yield all tables, in Markdown."""
     yield from head("us a call", *(f"after {n}" for n in HISTORIES))
     for name, text in (("README", README), ("shop", SHOP)):
         core = _core(text)
@@ -119,9 +120,9 @@ def _medians(batches: list[tuple[float, float]]) -> tuple[str, str]:
 
 
 def _gate_seconds(gate: tcc.Gate, calls: list[Asked]) -> tuple[float, float]:
-    """Seconds of all checks, and of all calls with their outcomes.
+    """Return the seconds of all checks, and of all calls with their outcomes.
 
-    The calls of each tool are checked, and then made, so that every check is of an allowed call.
+    The calls of each tool are first checked and then made, so that every checked call is allowed.
     """
     check = call = 0.0
     for tool in [one.name for one in gate.artifact.core.tools]:
@@ -165,7 +166,7 @@ def _decisions(
 
 
 def _calls(core: Core, made: int, count: int) -> Iterator[Asked]:
-    """The next calls of a session."""
+    """Yield the next calls of a session."""
     names = [tool.name for tool in core.tools]
     for at in range(made, made + count):
         turn, which = divmod(at, len(names))

@@ -1,7 +1,7 @@
-"""The same automata by automata-lib: a regular expression, then one intersection a limit.
+"""The same automata by automata-lib: a regular expression, then one intersection for each limit.
 
-Validation of intermediate automata is off, state names are not kept, and every intersection is
-minimised, the smallest limit first.
+Validation of intermediate automata is off, and state names are not kept.  Every intersection is
+minimised, and the smallest limit comes first.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from automata.fa.nfa import NFA
 
 from benchmarks.family import Shape
 
-# One character a tool, from a block without meaning in regular expressions.
+# One character for each tool, from a block without a meaning in regular expressions.
 _FIRST = 0x4E00
 
 
 def best_order(shape: Shape) -> Any:
-    """The minimal partial DFA: uses, then depth, then price."""
+    """Return the minimal partial DFA, with the limits in the order uses, depth, price."""
     config.should_validate_automata = False
     prices = shape.prices()
     symbol = {name: chr(_FIRST + at) for at, name in enumerate(prices)}

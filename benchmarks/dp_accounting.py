@@ -1,17 +1,17 @@
-"""The accountant of tcc beside dp-accounting 0.6.0, in an environment of its own.
+"""tcc's privacy accountant compared with dp-accounting 0.6.0, in a separate environment.
 
     python3.11 -m venv OWN && OWN/bin/pip install dp-accounting==0.6.0 blake3
     PYTHONPATH=certs:. OWN/bin/python -m benchmarks.dp_accounting \\
         --write benchmarks/dp_accounting.md
 
-For each row: our epsilon; that of its Renyi accountant, at its own orders and at ours; and what its
-privacy loss distributions enclose the true one by (from below by their optimistic estimate, from
-above by the pessimistic one).  A row where ours is below the truth, or more than three hundredths
-above it, ends the program with 1.
+Each row has tcc's epsilon, and the epsilon of the peer's Renyi accountant at its own orders and at
+tcc's.  It also has the bounds of the true epsilon by the peer's privacy loss distributions: the
+optimistic estimate is the lower bound, the pessimistic one the upper bound.  The exit code is 1 if
+tcc's epsilon is below the truth, or more than three hundredths above it.
 
-Notes on 0.6.0: `count` of an event is ignored for randomised response, so it is composed in a loop;
-neighbours are REPLACE_ONE, as ours are; its `noise_parameter` is the probability that the answer is
-drawn from all choices alike.
+Notes on 0.6.0: it ignores `count` of an event for randomised response, so a loop composes it.
+Neighbours are REPLACE_ONE, as in tcc.  Its `noise_parameter` is the probability that the answer is
+drawn uniformly from all choices.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _SHARE = 1.03
 _HEAD = (
     "| mechanism | delta | tcc | order | its Renyi accountant | at our orders | truth, from | to |"
 )
-_EVEN = 1e-9  # what its floating point may be off by
+_EVEN = 1e-9  # tolerance for the peer's floating point
 
 
 class Row(NamedTuple):
-    """One composition at one delta."""
+    """One composition of mechanisms at one delta."""
 
     name: str
     delta: str
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 def main() -> int:
-    """Print or write the table; 0 where every row holds."""
+    """Print or write the table; return 0 if every row is within the bounds."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", type=Path)
     path = parser.parse_args().write

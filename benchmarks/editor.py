@@ -1,11 +1,10 @@
-"""The language server over stdio, at a grammar of 2,000 lines: keystrokes, errors, completion.
+"""The language server over stdio, on a grammar of 2,000 lines: keystrokes, errors, completion.
 
-A client by hand times the bytes of answers; what an editor makes of them is its own time.
-`completion` is the answer to a request that follows a keystroke; `syntax error` and `no error` are
-the diagnostics that follow a keystroke which makes and one which mends an error.  Once without a
-pause, which is faster than anybody types, and once after pauses of a quarter of a second to more
-than one: then the whole text is being checked, or just has been.  Wall clock, after one round that
-is not counted.
+A minimal client measures when the bytes of answers arrive; the time that an editor adds is not
+included.  `completion` is the answer to a request that follows a keystroke.  `syntax error` and `no
+error` are the diagnostics after a keystroke that creates or removes an error.  Once without pauses,
+faster than anybody types.  Once after pauses of a quarter of a second or more, during or after the
+check of the whole text.  Wall clock, after one round that is not counted.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _WAIT = 60.0  # seconds
 
 
 def table() -> Iterator[str]:
-    """The rows of the table, as Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield from head(f"a text of {LINES} lines, ms", "median", "95 %", "worst")
     for paused in (False, True):
         for name, times in measured(paused).items():
@@ -43,12 +42,12 @@ def table() -> Iterator[str]:
 
 
 def most(times: Sequence[float]) -> float:
-    """What 95 of 100 are not above."""
+    """Return the 95th percentile."""
     return sorted(times)[(len(times) * 95 + 99) // 100 - 1]
 
 
 def grammar(length: int = LINES) -> str:
-    """A grammar of so many lines, at least 60."""
+    """Return a grammar of `length` lines, at least 60."""
     lines = ['grammar g version "1"']
     for at in range(max(31, TOOLS * length // LINES)):
         lines += [f"tool t{at}(k: a | b | c, q: 1 | 2) {{", f"  cost 0.{at + 1} price {at}", "}"]
@@ -61,7 +60,7 @@ def grammar(length: int = LINES) -> str:
 
 
 class Client:
-    """A client of `tcc lsp`, with the time at which each message came."""
+    """A client of `tcc lsp` that records the time at which each message arrives."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "tcc", "lsp"]
@@ -71,11 +70,11 @@ class Client:
         self._version = self._number = 0
 
     def tell(self, method: str, **params: object) -> None:
-        """Sends a notification."""
+        """Send a notification."""
         self._send({"method": method, "params": params})
 
     def ask(self, method: str, **params: object) -> tuple[float, Any]:
-        """The seconds until the answer of a request came, and its result."""
+        """Send a request; return the seconds until its answer, and the result."""
         self._number += 1
         begin = time.perf_counter()
         self._send({"id": self._number, "method": method, "params": params})
@@ -85,14 +84,14 @@ class Client:
     def until(
         self, begin: float, wanted: Callable[[dict[str, Any]], bool]
     ) -> tuple[float, dict[str, Any]]:
-        """The seconds from `begin` until a wanted message came, and the message."""
+        """Return the seconds from `begin` until a wanted message arrived, and the message."""
         while True:
             at, message = self._came.get(timeout=_WAIT)
             if wanted(message):
                 return at - begin, message
 
     def typed(self, uri: str, at: tuple[int, int], text: str, removed: int = 0) -> float:
-        """Replaces characters behind a line and a character; the time at which it is sent."""
+        """Replace `removed` characters at a line and a character; return the time of sending."""
         self._version += 1
         line, character = at
         begin = time.perf_counter()
@@ -112,7 +111,7 @@ class Client:
         return begin
 
     def stop(self) -> None:
-        """Ends the server."""
+        """Stop the server."""
         self.ask("shutdown")
         self.tell("exit")
         self.process.wait(_WAIT)
@@ -134,7 +133,7 @@ class Client:
 
 
 def _errors(message: dict[str, Any]) -> list[str] | None:
-    """The messages of the syntax errors that are told; None where it tells no diagnostics."""
+    """Return the syntax errors in a message, or None if it has no diagnostics."""
     if message.get("method") != "textDocument/publishDiagnostics":
         return None
     found = message["params"]["diagnostics"]
@@ -142,15 +141,15 @@ def _errors(message: dict[str, Any]) -> list[str] | None:
 
 
 def _is_told(text: str, message: dict[str, Any]) -> bool:
-    """Whether a text stands in a syntax error that is told."""
+    """Return whether a message has a syntax error that contains a text."""
     return any(text in error for error in _errors(message) or ())
 
 
 def measured(paused: bool) -> dict[str, list[float]]:
-    """Seconds of each kind, a round an element.
+    """Return the seconds of each kind of answer, one for each round.
 
     Args:
-        paused: wait before the keystrokes that begin and that mend.
+        paused: whether to wait before the keystrokes that create and remove the error.
     """
     text, client, pauses = grammar(), Client(), random.Random(1)
 
@@ -165,7 +164,7 @@ def measured(paused: bool) -> dict[str, list[float]]:
         client.tell("initialized")
         opened = {"uri": uri, "languageId": "tcg", "version": 0, "text": text}
         client.tell("textDocument/didOpen", textDocument=opened)
-        # The first diagnostics say that the whole text was read once.
+        # The first diagnostics show that the whole text was read once.
         client.until(0, lambda found: _errors(found) is not None)
         for number in range(ROUNDS + 1):
             wait()
@@ -176,7 +175,7 @@ def measured(paused: bool) -> dict[str, list[float]]:
             )
             if len(offered) < TOOLS:
                 raise ValueError(f"{len(offered)} completions, not the tools")
-            # Another error in each round: the same is published once.
+            # A new error in each round, because an unchanged error is published only once.
             more = f"t0 require t1 {number}"
             begin = client.typed(uri, (last, 7), more)
             broken, _ = client.until(begin, partial(_is_told, f"'{number}'"))

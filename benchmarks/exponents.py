@@ -1,13 +1,15 @@
-"""How the cost of an operation grows with the bytes that it reads: exponents, fitted.
+"""How the cost of an operation grows with its input size: fitted exponents.
 
-Each operation is timed at four sizes over a decade and a half, in one process (processor time, the
-least of up to `ROUNDS` rounds, fewer where one takes long); the exponent is the slope of the least
-squares line through the logarithms.  A row is printed as soon as its sizes are measured, and what
-is measured now goes to standard error; `python -m benchmarks.exponents NAME..` measures those
-operations alone.  Bytes are those of the artifact (compile, load, check, `--core`, lint, diff and
-why, of a family of tool grammars), of the ledger (reopen, validate, report, and a decision
-behind a session of so many calls), or of the text (the editor).  A cost that grows as the bytes do
-has the exponent 1, one that does not grow has 0; an exponent above `MOST` is a fault.
+Each operation is timed at four sizes, over a factor of about 30, in one process.  The time is the
+least processor time of up to `ROUNDS` rounds, or of fewer if a round is long.  The exponent is the
+slope of the least squares line through the logarithms.  Rows are printed as soon as their sizes are
+measured, and progress goes to standard error.  `python -m benchmarks.exponents NAME..` measures
+only those operations.
+
+Sizes in bytes are of the artifact (compile, load, check, `--core`, lint, diff and why, on a family
+of tool grammars), of the ledger (reopen, validate, report, and a decision after that many calls),
+or of the text (the editor).  A linear cost has the exponent 1, a constant cost 0.  An exponent
+above `MOST` is a fault.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from tcc_runtime.artifact.load import load
 
 MOST = 1.05
 ROUNDS = 5
-ENOUGH = 2.0  # seconds of an operation at a size, after which no further round is begun
+ENOUGH = 2.0  # seconds of an operation at one size, after which no further round begins
 SHAPES = (
     shape(12, 8, 6, 22, 58, 2),
     shape(12, 10, 8, 30, 80, 3),
@@ -54,7 +56,7 @@ tool refund(part: half | full, order: text ~ "ord-[0-9]{1,8}", amount: number 0 
 limit depth <= CALLS
 limit count(refund) <= 1
 """
-_ASKED = 2_000  # decisions that are timed at once
+_ASKED = 2_000  # decisions timed together
 
 OF_GRAMMARS = ("compile", "load", "check", "check --core", "lint", "diff", "why")
 OF_SESSIONS = (
@@ -62,16 +64,19 @@ OF_SESSIONS = (
 )  # fmt: skip
 OF_TEXTS = ("editor: names and completion", "editor: syntax", "editor: diagnostics")
 Operations: TypeAlias = "Mapping[str, Callable[[], Any]]"
-Sized: TypeAlias = "tuple[int, Operations]"  # bytes, and what is done with them
-# Seconds by operation, each beside the bytes of that size.
+Sized: TypeAlias = "tuple[int, Operations]"  # a size in bytes, and the operations on that input
+# For each operation, the sizes in bytes and the seconds.
 Series: TypeAlias = "dict[str, list[tuple[int, float]]]"
 
 
 def table(names: Collection[str] = ()) -> Iterator[str]:
-    """The rows, Markdown; ends with an error where an exponent is above `MOST`.
+    """Yield the rows of the table, in Markdown.
 
     Args:
-        names: of the operations; none stands for all.
+        names: the operations to measure; empty for all.
+
+    Raises:
+        SystemExit: an exponent is above `MOST`; raised after the last row.
     """
     yield machine()
     yield ""
@@ -92,7 +97,7 @@ def table(names: Collection[str] = ()) -> Iterator[str]:
 
 
 def slope(points: Sequence[tuple[int, float]]) -> float:
-    """The exponent of the power that fits best."""
+    """Return the exponent of the power law that fits best."""
     xs, ys = [log(size) for size, _ in points], [log(seconds) for _, seconds in points]
     x, y = sum(xs) / len(xs), sum(ys) / len(ys)
     return sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / sum(
@@ -101,7 +106,7 @@ def slope(points: Sequence[tuple[int, float]]) -> float:
 
 
 def measured(names: Collection[str] = ()) -> Iterator[Series]:
-    """Every operation at every size: those of grammars, of sessions, of texts."""
+    """Yield the times of every operation at every size: for grammars, sessions, then texts."""
     kinds: Sequence[tuple[Sequence[str], Sequence[Callable[[Path], Sized]]]] = (
         (OF_GRAMMARS, [partial(of_grammar, one) for one in SHAPES]),
         (OF_SESSIONS, [partial(of_session, calls) for calls in CALLS]),
@@ -120,7 +125,7 @@ def measured(names: Collection[str] = ()) -> Iterator[Series]:
 
 
 def _least(work: Callable[[], Any]) -> float:
-    """The least processor time of an operation."""
+    """Return the least processor time of an operation."""
     times: list[float] = []
     while len(times) < ROUNDS and sum(times) < ENOUGH:
         gc.collect()
@@ -131,7 +136,7 @@ def _least(work: Callable[[], Any]) -> float:
 
 
 def of_grammar(one: Shape, folder: Path) -> Sized:
-    """The bytes of an artifact, and what is done with it and its grammar."""
+    """Return the size of an artifact, and the operations on it and its grammar."""
     text, options = one.text(), {"max_states": 10**7}
     file = folder / "family.tcg"
     file.write_text(text, encoding="utf-8")
@@ -155,7 +160,7 @@ def of_grammar(one: Shape, folder: Path) -> Sized:
 
 
 def of_session(calls: int, folder: Path) -> Sized:
-    """The bytes of a session's ledger, and what is done with it, and behind it."""
+    """Return the size of a session's ledger, and the operations on it and after its calls."""
     source, ledger = folder / f"{calls}.tcca", folder / f"{calls}.ledger"
     text = DESK.replace("CALLS", str(calls + 8))
     artifact = tcc.compile_text(text, purpose="gate", max_states=10**7)
@@ -203,7 +208,7 @@ def of_session(calls: int, folder: Path) -> Sized:
 
 
 def of_text(lines: int, folder: Path) -> Sized:
-    """The bytes of a grammar, and what an editor asks of it."""
+    """Return the size of a grammar, and the operations of an editor on it."""
     text = grammar(lines) + "before "
     document = document_of((folder / "large.tcg").as_uri(), text)
     texts = Texts(documents={document.uri: document})

@@ -1,8 +1,8 @@
-"""A family of tool grammars that grows: gathering, steps, refining, and an end, under four limits.
+"""A family of growing tool grammars: gathering, steps, refining and an end, under four limits.
 
-There are twelve roles of one tool each, or of twenty-five each that differ in price and cost; a
-shape says how often the parts repeat and how much the limits leave.  Programs for other libraries
-(:mod:`benchmarks.openfst`, :mod:`benchmarks.dfa`) are built from the same shape.
+There are twelve roles.  Each role has one tool, or twenty-five tools that differ in price and cost.
+A shape says how often the parts repeat and how loose the limits are.  The programs for other
+libraries (:mod:`benchmarks.openfst`, :mod:`benchmarks.dfa`) are built from the same shape.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Shape:
     """One grammar of the family.
 
     Attributes:
-        tools: 12 or 300.
+        tools: the number of tools, 12 or 300.
         gather, steps: how often the parts may repeat.
         depth, price, uses: the bounds of the limits.
     """
@@ -31,12 +31,12 @@ class Shape:
     uses: int
 
     def names(self, *roles: int) -> list[str]:
-        """The tools of some roles."""
+        """Return the names of the tools with these roles."""
         each = self.tools // ROLES
         return [f"t{role:02d}_{at:02d}" for role in roles for at in range(each)]
 
     def prices(self) -> dict[str, int]:
-        """What each tool costs, in cents."""
+        """Return the price of each tool, in cents."""
         each = self.tools // ROLES
         return {
             f"t{role:02d}_{at:02d}": 1 + (role * 5 + at) % 7
@@ -45,11 +45,11 @@ class Shape:
         }
 
     def limited(self) -> list[str]:
-        """The tools whose uses are limited."""
+        """Return the tools whose uses are limited."""
         return [self.names(0)[0], self.names(4)[0]]
 
     def text(self) -> str:
-        """The grammar."""
+        """Return the text of the grammar."""
         each = self.tools // ROLES
         last = f"({_any(self.names(10))}) ({_any(self.names(11))})"
         lines = ['grammar family version "1"']
@@ -75,7 +75,7 @@ def _any(names: Sequence[str]) -> str:
 
 
 def shape(tools: int, gather: int, steps: int, depth: int, price: int, uses: int) -> Shape:
-    """A shape, its numbers in order."""
+    """Return a shape from its numbers in order."""
     return Shape(tools=tools, gather=gather, steps=steps, depth=depth, price=price, uses=uses)
 
 
@@ -86,7 +86,7 @@ TWELVE = (
     shape(12, 18, 16, 50, 160, 3),
     shape(12, 36, 30, 100, 370, 4),
 )
-# With three hundred tools 10^6 states have 10^8 edges over calls: more than a file should hold.
+# With 300 tools, 10^6 states would have 10^8 edges over calls, too many for a file.
 THREE_HUNDRED = (
     shape(300, 4, 3, 12, 24, 2),
     shape(300, 8, 6, 19, 54, 2),

@@ -1,9 +1,9 @@
-"""Work that nobody looked at, each row beside its floor or peer, both in one process and in turn.
+"""Further operations, each compared with a floor or a peer in the same process, in turn.
 
-``python -m benchmarks floors`` prints every row, ``python -m benchmarks.floors NAME..`` those of
-that name.  Each row has a process of its own; within it the work and its floor or peer take turns,
-and the least processor time of each counts (of the durable row the median of wall clock, as it
-waits for a disk).  Memory is the peak of a process that does the work alone.
+``python -m benchmarks floors`` prints every row, ``python -m benchmarks.floors NAME..`` some rows.
+Each row has its own process.  In it the work and its floor or peer take turns, and the least
+processor time of each counts.  The durable row uses the median of wall clock, because it waits for
+a disk.  Memory is the peak of a process that does only that work.
 """
 
 from __future__ import annotations
@@ -43,15 +43,14 @@ limit count(refund) <= 1
 """
 CALLS = 100_000
 ROUNDS = 5
-_PART = 2_000  # calls of a gate that are timed at once
+_PART = 2_000  # calls of a gate that are timed together
 
-# The rows of one process: what was done, its figure, the floor's or peer's, what is to be reached,
-# and whether it is.
+# A row: the work, its figure, the figure of the floor or peer, the goal, and whether it is reached.
 Row: TypeAlias = "tuple[str, str, str, str, bool]"
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield machine()
     yield ""
     yield from head("work", "ours", "floor or peer", "to reach", "reached")
@@ -62,7 +61,7 @@ def table() -> Iterator[str]:
 
 
 def _apart(name: str, *more: str) -> Any:
-    """What a row gives in a process of its own."""
+    """Run a row in a new process, and return its output."""
     command = [sys.executable, "-m", "benchmarks.floors", "--json", name, *more]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
@@ -73,10 +72,10 @@ def least(
     rounds: int = ROUNDS,
     before: Callable[[], Any] = lambda: None,
 ) -> tuple[dict[str, float], dict[str, Any]]:
-    """The least processor time of each program, in turn, and what it gave last.
+    """Run programs in turn; return the least processor time and the last result of each.
 
     Args:
-        before: what is done before each, and is not timed.
+        before: runs before each program and is not timed.
     """
     times: dict[str, float] = dict.fromkeys(programs, float("inf"))
     results: dict[str, Any] = {}
@@ -92,12 +91,12 @@ def least(
 
 
 def _used() -> float:
-    """Processor time of this process and of those that it has waited for."""
+    """Return the processor time of this process and of its finished children."""
     return time.process_time() + sum(os.times()[2:4])
 
 
 def narrow() -> Iterator[Row]:
-    """Session policies, few calls and deep, to the minimal automaton and to a checked file."""
+    """Deep session policies with few calls, to the minimal automaton and to a checked file."""
     import pynini
 
     from benchmarks.compile import minimal, written
@@ -147,7 +146,7 @@ def narrow() -> Iterator[Row]:
 
 
 def deep() -> Iterator[Row]:
-    """The bytes of artifacts for gates by depth, and the depth of 10^5 with three tools."""
+    """The size of artifacts for gates by depth, and a depth of 10^5 with three tools."""
     import tcc
 
     def size(tools: int, depth: int) -> int:
@@ -171,7 +170,7 @@ def deep() -> Iterator[Row]:
 
 
 def wide() -> Iterator[Row]:
-    """10^5 states to the file, beside OpenFst to the automaton."""
+    """10^5 states to the file, compared with OpenFst to the automaton."""
     from benchmarks import openfst
     from benchmarks.compile import UNCHECKED, core_bytes, written
     from benchmarks.family import THREE_HUNDRED, TWELVE
@@ -248,14 +247,14 @@ def session() -> Iterator[Row]:
     yield "the same: memory", f"{grown:.0f} MB", "", "150 MB", grown <= 150
     yield ("reopen a session of 10^5 calls", f"{us['reopen']:.1f} us a call", floor_text,
            "20 us", us["reopen"] <= 20)  # fmt: skip
-    # Both from the files: the artifact is checked, too.
+    # Both times include reading the files and checking the artifact.
     over = times["report"] - times["files"]
     yield ("report of it", f"{times['report']:.2f} s", f"tcc validate {times['files']:.2f} s",
            "validate + 1 s", over <= 1)  # fmt: skip
 
 
 def make_session(compiled: Path, ledger: Path, calls: int = CALLS) -> None:
-    """Writes an artifact for gates, and the ledger of a session of so many calls."""
+    """Write an artifact for gates, and the ledger of a session of `calls` calls."""
     import tcc
 
     text = DESK.replace("CALLS", str(calls + 8))
@@ -272,7 +271,7 @@ def _notes(gate: Any, calls: int) -> None:
 
 
 def validated(compiled: str, ledger: str) -> float:
-    """The peak of memory of a validation, in megabytes: what `tcc-certs validate --key` takes."""
+    """Return the peak memory of a validation in megabytes, as in `tcc-certs validate --key`."""
     from tcc_certs.kernel import check
     from tcc_certs.session.validation import validate
     from tcc_certs.verbs.validate import LedgerInput
@@ -283,7 +282,7 @@ def validated(compiled: str, ledger: str) -> float:
 
 
 def gate() -> Iterator[Row]:
-    """`gate.call` and `done`: without a ledger's disk, on tmpfs, and durable."""
+    """`gate.call` and `done`: without a ledger file, with a ledger on tmpfs, and durable."""
     import tcc
 
     artifact = tcc.compile_text(DESK.replace("CALLS", "40000"), purpose="gate", max_states=10**7)
@@ -336,12 +335,12 @@ def gate() -> Iterator[Row]:
 
 
 def batch() -> Iterator[Row]:
-    """A row of a batch beside plain loops of the same runs.
+    """A row of a batch, compared with plain loops of the same runs.
 
-    The first loop has each ledger in memory, where nobody reads it, over an artifact that it has
-    read before; the second begins as a worker does, with an artifact that nobody has read; the
-    third keeps what a batch keeps: each ledger in a file, and the run's fields as a line of JSON.
-    Python keeps the bytecode of modules, as where `tcc` is installed: workers begin with it.
+    The first loop keeps each ledger in memory, and its artifact was read before.  The second loop
+    begins as a worker does, with an artifact that was not read before.  The third loop writes the
+    same files as a batch: each ledger to a file, and the run's fields as a line of JSON.  Workers
+    load modules from cached bytecode, as where `tcc` is installed.
     """
     import tcc
     from tcc.batches.rows import row_of
@@ -352,7 +351,7 @@ def batch() -> Iterator[Row]:
     from tcc_runtime.settings.settings import Settings
 
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    runs = 2_000  # so that starting the worker is spread over many
+    runs = 2_000  # enough that the start of the worker matters little
     asked = [Settings(seed=at.to_bytes(32, "little"), top=4) for at in range(runs)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.tcca")
@@ -399,7 +398,7 @@ def batch() -> Iterator[Row]:
 
 
 def lints() -> Iterator[Row]:
-    """Lint and diff beside compiling, 10^5 states."""
+    """Lint and diff of 10^5 states, compared with compiling."""
     import tcc
     from benchmarks.family import TWELVE
     from tcc.library.plan_questions import diff
@@ -426,7 +425,7 @@ def lints() -> Iterator[Row]:
 
 
 def core() -> Iterator[Row]:
-    """`check --core` of github_triage beside `check`."""
+    """`check --core` of github_triage, compared with `check`."""
     from tcc_certs.corecheck.check import check_core
     from tcc_certs.kernel import check
     from tcc_compiler.options import Options
@@ -457,7 +456,7 @@ def editor() -> Iterator[Row]:
 
 
 def startup() -> Iterator[Row]:
-    """`tcc compile` of four lines as a process, beside an empty one; wall clock."""
+    """`tcc compile` of four lines as a process, compared with an empty process; wall clock."""
     from benchmarks.startup import GRAMMAR
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""The front end on grammars of many rules: parsed, compiled to a core, diagnosed.
+"""The front end on grammars of many rules: parsing, compiling to a core, diagnosing.
 
-Every rule is used, and names two tools and two later rules.  With a mistake in every hundredth rule
-the same text is diagnosed instead.
+Every rule is used, and names two tools and two later rules.  The text with mistakes has one in
+every hundredth rule.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SIZES = (100, 1000, 10_000)
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield machine()
     yield ""
     yield from head("rules", "bytes", "front end, s", "parser", "rest", "with mistakes", "errors")
@@ -41,18 +41,18 @@ def table() -> Iterator[str]:
 
 
 def read(text: str) -> int:
-    """How many errors the front end finds."""
+    """Return the number of errors that the front end finds."""
     return sum(found.severity == "error" for found in read_grammar_text(text).diagnostics)
 
 
 def parsed(text: str) -> int:
-    """How many statements the text has."""
+    """Return the number of statements in a text."""
     source = source_of(text, "<text>")
     return len(parse(source, 0, Report([source])).statements)
 
 
 def grammar(rules: int, mistakes: bool) -> str:
-    """A grammar of so many rules, in a tree so that nesting stays small."""
+    """Return a grammar with `rules` rules, in a tree so that nesting stays small."""
     lines = ['grammar many version "1"', *(f"tool t{at} {{ cost 0.{at + 1} }}" for at in range(9))]
     for at in range(rules):
         inner = [f"r{next_}" for next_ in (2 * at + 1, 2 * at + 2) if next_ < rules]

@@ -1,13 +1,13 @@
-"""What a decision costs after a history, beside peers; sessions a second; memory of open sessions.
+"""A decision after a history, compared with peers; sessions per second; memory of open sessions.
 
-Decisions: is one refund allowed, after so many calls?  Ours knows the whole history, and so does
-Invariant's analyzer (`invariant-ai`), which reads the trace again each time (rule: no refund
-after a refund).  LangChain's limit middleware counts calls of one tool (`langchain`).  Cedar
-(`cedarpy`) decides one request without a history.  Processor time, medians of 9, each of many
-decisions; a peer that is not installed is left out.
-Sessions: of ten calls, in two processes at once; with a ledger in a folder of the system's, which
-is waited for or not.  Memory: what the process has more, once 10,000 sessions are open, each after
-five calls.
+Decisions: is one refund allowed after so many calls?  tcc uses the whole history.  So does
+Invariant's analyzer (`invariant-ai`), which reads the trace again each time (rule: no refund after
+a refund).  LangChain's limit middleware (`langchain`) counts calls of one tool.  Cedar (`cedarpy`)
+decides one request without a history.  Processor time, medians of 9 measurements of many decisions
+each; a peer that is not installed is left out.
+Sessions: ten calls each, in two processes at the same time; in memory, or with a ledger in the
+system's temporary folder, durable or not.
+Memory: the growth of the process for 10,000 open sessions, each after five calls.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ raise "two refunds" if:
 
 
 def table() -> Iterator[str]:
-    """All three tables."""
+    """Yield all three tables, in Markdown."""
     yield from _decisions()
     yield ""
     yield from _sessions()
@@ -228,7 +228,7 @@ def _memory() -> Iterator[str]:
 
 
 def resident() -> int:
-    """The bytes of this process in memory (Linux)."""
+    """Return the resident memory of this process in bytes (Linux)."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) * 1024

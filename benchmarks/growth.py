@@ -1,7 +1,7 @@
 """How the cost grows with the minimal automaton: time, memory, and a picture of both.
 
-Each size is compiled to the file in a process of its own, so that its peak of memory is its own;
-the same sizes go through OpenFst.  Besides the rows this writes ``benchmarks/growth.svg``.
+Each size is compiled to the file in a separate process, so that its peak memory can be measured.
+OpenFst processes the same sizes.  The picture is written to ``benchmarks/growth.svg``.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ SHAPES = (
     shape(12, 26, 22, 74, 250, 3),
     shape(12, 36, 30, 100, 370, 4),
 )
-# Colours that stay apart for every kind of colour blindness (Okabe and Ito), and marks besides.
+# Colours that everybody can distinguish (Okabe and Ito), and different marks.
 _STYLES = (("#0072B2", "o"), ("#009E73", "s"), ("#D55E00", "^"))
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown; writes the picture."""
+    """Yield the rows of the table, in Markdown; write the picture."""
     yield machine()
     yield ""
     yield from head("states", "edges", "automaton, s", "file, s", "us a state", "peak, MB",
@@ -54,7 +54,7 @@ def table() -> Iterator[str]:
 
 
 def _apart(one: Shape, which: str) -> dict[str, Any]:
-    """What :func:`measured` says in a process of its own."""
+    """Return the result of :func:`measured` in a new process."""
     numbers = [one.tools, one.gather, one.steps, one.depth, one.price, one.uses]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.growth", which, *map(str, numbers)],
@@ -67,7 +67,7 @@ def _apart(one: Shape, which: str) -> dict[str, Any]:
 
 
 def measured(which: str, one: Shape) -> dict[str, Any]:
-    """CPU seconds, the better of two, and the peak of memory in megabytes."""
+    """Return processor seconds, the better of two runs, and the peak memory in megabytes."""
     if which == "OpenFst":
         from benchmarks import openfst
 
@@ -103,7 +103,7 @@ def _best(program: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def draw(rows: Sequence[tuple[int, float, float, float]]) -> None:
-    """CPU time over minimal states, both logarithmic, with a line of slope one."""
+    """Draw processor time over minimal states, both logarithmic, with a line of slope one."""
     import matplotlib
 
     matplotlib.use("svg")

@@ -1,12 +1,13 @@
-"""500 durable calls a second over HTTP, beside the SDK's server alone and fastmcp's proxy.
+"""500 durable calls a second over HTTP, compared with the SDK's server and fastmcp's proxy.
 
-Open loop: call n is due n / rate seconds behind the start, whatever became of those before it, and
-its time counts from when it was due; so a server that stands still for a second is charged for all
-that came in it.  Sixteen sessions take turns, each over connections that stay open.  The disk's
-floor is an fdatasync of a line of the ledger's length, measured before; a durable call waits for at
-least one.  The gate stands before the SDK's server and before one that costs next to nothing, so
-that what the gate takes is seen apart from what its server takes.  fastmcp runs in an environment
-of its own, `TCC_FASTMCP` names its Python; without it its row is left out.
+Open loop: call n is due n / rate seconds after the start, and its time counts from then.  So if a
+server stops for a second, all calls that were due in that second count the delay.  Sixteen sessions
+take turns, each over connections that stay open.
+
+The floor is an fdatasync of a line of the ledger's length, measured before; a durable call waits
+for at least one.  The gate runs in front of the SDK's server, and of a server that costs almost
+nothing, so that their costs can be separated.  fastmcp runs in a separate environment, whose Python
+is in `TCC_FASTMCP`; without it the row is left out.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from benchmarks.mcp import ROOT
 RATE = int(os.environ.get("TCC_LOAD_RATE", "500"))
 SECONDS = float(os.environ.get("TCC_LOAD_SECONDS", "20"))
 SESSIONS = 16
-CONNECTIONS = 4  # of a session
+CONNECTIONS = 4  # connections of a session
 GRAMMAR = """grammar echo version "1"
 
 tool echo(text: text max 2000) { parallel }
@@ -80,7 +81,7 @@ COLUMNS = ("in between", "calls a second", "p50, ms", "p99, ms", "worst, ms", "n
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield f"| {' | '.join(COLUMNS)} |"
     yield "| --- " * len(COLUMNS) + "|"
     with tempfile.TemporaryDirectory() as folder:
@@ -112,7 +113,7 @@ def table() -> Iterator[str]:
 
 
 def _floor(home: Path) -> str:
-    """What the disk does by itself: syncs a second, median and 99th percentile in ms."""
+    """Measure the disk: syncs per second, median and 99th percentile in ms, as table cells."""
     handle = os.open(home / "floor", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     times = []
     for _ in range(300):
@@ -160,7 +161,7 @@ def _row(name: str, command: list[str], env: dict[str, str], port: int) -> str:
 
 
 class _Client:
-    """A session, and connections that stay open."""
+    """A session with connections that stay open."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -170,7 +171,7 @@ class _Client:
         )
 
     async def begin(self) -> None:
-        """The handshake."""
+        """Open the connections and do the handshake."""
         for _ in range(CONNECTIONS):
             self._idle.put_nowait(await asyncio.open_connection("127.0.0.1", self._port))
         info = {"name": "load", "version": "1"}
@@ -180,7 +181,7 @@ class _Client:
         await self._post({"method": "notifications/initialized"})
 
     async def call(self, number: int) -> bool:
-        """One call; whether it was answered as it should be."""
+        """Make one call; return whether the answer is as expected."""
         params = {"name": "echo", "arguments": {"text": f"call {number}"}}
         body, _ = await self._post({"id": number + 1, "method": "tools/call", "params": params})
         return f'"text":"call {number}"'.encode() in body.replace(b'": "', b'":"')
@@ -201,7 +202,7 @@ class _Client:
 
 
 async def _answer(reader: asyncio.StreamReader) -> tuple[bytes, dict[str, str]]:
-    """Body and headers of an answer, by its length or in chunks."""
+    """Read the body and the headers of an answer, with a length or in chunks."""
     lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")[1:-2]
     headers = {
         name.lower(): value.strip() for name, _, value in (one.partition(":") for one in lines)
@@ -217,7 +218,7 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[bytes, dict[str, str]]:
 
 
 async def _load(port: int) -> tuple[list[float], int, float]:
-    """Times of the calls that were answered, how many were not, and how long it took."""
+    """Return the times of answered calls, the number of other calls, and the total seconds."""
     clients = [_Client(port) for _ in range(SESSIONS)]
     for client in clients:
         await client.begin()

@@ -1,8 +1,8 @@
-"""What it takes to decide on a tool call in LangChain: by counting, and by a gate inside the tool.
+"""The cost of a decision on a tool call in LangChain: by counting, and by a gate inside the tool.
 
-`ToolCallLimitMiddleware` counts calls in the graph's state and looks at the model's last message; a
-gate holds arguments and history to a grammar.  Decisions alone, then a tool that does nothing,
-plain and guarded, with the ledger in memory.  Medians of 2,000 calls, in turns of 200.
+`ToolCallLimitMiddleware` counts calls in the graph's state and looks at the model's last message.
+A gate checks arguments and history against a grammar.  First only decisions, then a tool that does
+nothing, plain and guarded, with the ledger in memory.  Medians of 2,000 calls, in turns of 200.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LONG = {**SHORT, "order": "x" * 1000}
 
 
 def medians(ways: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Microseconds of each, taken in turns, so that all see the same machine."""
+    """Return the median microseconds of each program; they take turns on the same machine."""
     taken: dict[str, list[int]] = {name: [] for name in ways}
     for _ in range(CALLS // TURN):
         for name, way in ways.items():
@@ -41,7 +41,7 @@ def medians(ways: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def table() -> Iterator[str]:
-    """One row for each way."""
+    """Yield the rows of the table, in Markdown."""
     from langchain.agents.middleware import ToolCallLimitMiddleware
     from langchain_core.messages import AIMessage
     from langchain_core.tools import tool

@@ -1,10 +1,10 @@
-"""Large artifacts made layer by layer: random acyclic automata with every certificate right.
+"""Large artifacts made layer by layer: random acyclic automata with valid certificates.
 
-A layer's states have the same rank, and are 1, 2, 16, 128 .. and then as many as asked for; on top
-the layers shrink to the root.  Each state has 2 to 6 edges on distinct calls, the first to the
-layer below, so that ranks are right, and all of that layer has an edge into it.  The core says that
-any sequence of calls is a plan: the automaton is not its own, and only ``check`` without ``--core``
-holds.  Cost: some 40 us a state.
+The states of a layer have the same rank.  Layers have 1, 2, 16, 128 .. states and then the
+requested width; at the top they shrink to the root.  Each state has 2 to 6 edges on distinct calls.
+Its first edges lead to the layer below, so that ranks are right, and every state of that layer has
+an incoming edge.  The core says that any sequence of calls is a plan, so it is not the core of the
+automaton, and only ``check`` without ``--core`` succeeds.  Cost: about 40 us per state.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FOLDER = Path(tempfile.gettempdir()) / "tcc-benchmarks"
 
 
 def kept(states: int, layers: int, *, tilt: int = 0) -> Path:
-    """The artifact of :func:`layered` in a file, which is made once."""
+    """Return a file with the artifact of :func:`layered`; make it if it does not exist."""
     path = FOLDER / f"{states}-{layers}-{tilt}.tcca"
     if not path.exists():
         FOLDER.mkdir(exist_ok=True)
@@ -58,10 +58,10 @@ def kept(states: int, layers: int, *, tilt: int = 0) -> Path:
 
 
 def layered(states: int, layers: int, *, tilt: int = 0, seed: int = 1) -> bytes:
-    """The bytes of an artifact of about `states` states, some four edges each, and `layers` ranks.
+    """Return the bytes of an artifact of about `states` states with `layers` ranks.
 
-    With more layers counts are wider, by some 1.5 bits a layer for ``plans``, and by F for race
-    counts.
+    A state has about four edges.  More layers make counts wider, by about 1.5 bits per layer for
+    ``plans`` and by F bits for race counts.
     """
     core = _core(layers)
     core_bytes = encode(core_json(core))
@@ -116,7 +116,7 @@ def _core(layers: int) -> Core:
 
 
 def _widths(states: int, layers: int) -> list[int]:
-    """How many states each rank has: a narrow foot, a body of one width, a narrow top."""
+    """Return the number of states of each rank: a narrow foot, a wide body, a narrow top."""
     foot, top = [1, 2], [1]
     width = max(4, states // layers)
     while foot[-1] * 8 < width:
@@ -165,7 +165,7 @@ def _rows(core: Core, widths: list[int], random: np.random.Generator) -> Rows:
 def _layer(
     width: int, before: int, first: int, random: np.random.Generator
 ) -> Iterator[tuple[int, Numbers, Numbers]]:
-    """States of one layer: acceptance, calls, targets; each of the layer below is a target."""
+    """Yield the states of a layer: acceptance, calls, targets; they cover the layer below."""
     shares = -(-before // width)
     covering = first + np.arange(shares * width) % before
     random.shuffle(covering)
@@ -189,7 +189,7 @@ def _state_digest(
 
 
 def _counts(rows: Rows, weight: list[int], bits: int) -> tuple[list[int], list[int]]:
-    """N and m of every state."""
+    """Return N (plans) and m (race counts) of every state."""
     plans: list[int] = []
     race: list[int] = []
     starts, calls, targets = rows.start.tolist(), rows.call.tolist(), rows.target.tolist()
@@ -204,7 +204,7 @@ def _counts(rows: Rows, weight: list[int], bits: int) -> tuple[list[int], list[i
 
 
 def _bound(rows: Rows, step: Numbers, *, least: bool) -> Numbers:
-    """h where `least`, else g, rank by rank."""
+    """Return h (least costs) if `least`, else g (greatest residuals), computed rank by rank."""
     best = np.minimum if least else np.maximum
     worst = np.iinfo(np.int64).max if least else np.iinfo(np.int64).min
     found = np.where(rows.accept == 1, 0, worst)

@@ -1,9 +1,9 @@
-"""What it costs to open an artifact for a run, beside OpenFst's readers of the same automaton.
+"""The cost of opening an artifact for a run, compared with OpenFst's readers of the same automaton.
 
-Processor time, for other work on the machine, medians; the files are in the page cache.  The
-resident memory is that of a process of its own, after one run over the mapped, unverified artifact,
-pages of the file that it touched among it.  OpenFst by pynini (extra ``[bench]``): the same edges,
-calls as labels, costs as weights, read from a file of a `ConstFst` and of a `VectorFst`.
+Medians of processor time, which other work on the machine affects less; the files are in the page
+cache.  Resident memory is measured in a separate process after one run over the mapped, unverified
+artifact, including the touched pages of the file.  OpenFst by pynini (extra ``[bench]``): the same
+edges, with calls as labels and costs as weights, from files of a `ConstFst` and a `VectorFst`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COLUMNS = (
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield f"| {' | '.join(COLUMNS)} |"
     yield "| --- " * len(COLUMNS) + "|"
     for states in (10_000, 100_000, 1_000_000):
@@ -52,7 +52,7 @@ def table() -> Iterator[str]:
 
 
 def row(path: Path, *, peers: bool) -> str:
-    """One artifact."""
+    """Return the row of one artifact."""
     artifact = load(path, verify=False)
     digest = artifact.digest.hex()
     opened = _time(lambda: load(path, verify=False))
@@ -94,7 +94,7 @@ def _beside(peer: float | None, ours: float) -> str:
 
 
 def _peers(artifact: Artifact) -> tuple[float | None, float | None]:
-    """Reading the automaton as a ConstFst and as a VectorFst."""
+    """Return the milliseconds of reading the automaton as a ConstFst and as a VectorFst."""
     try:
         fst: Any = importlib.import_module("pywrapfst")
     except ImportError:
@@ -127,7 +127,7 @@ def _child(path: Path) -> str:
 
 
 def _resident() -> float:
-    """Megabytes of this process in memory now (Linux)."""
+    """Return the resident memory of this process in megabytes (Linux)."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) / 1024

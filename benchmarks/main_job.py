@@ -1,4 +1,4 @@
-"""The main job, step by step, on the grammars to copy and on one with 10^64 plans.
+"""The main job, step by step, on the shipped grammars and on a grammar with 10^64 plans.
 
 Each figure is the median of five runs in one process, in seconds of wall clock.
 """
@@ -45,7 +45,7 @@ ANY = 'grammar star version "1"\n{tools}\nlimit depth <= 60\n'.format(
 
 
 def timed(action: Callable[[], _Value]) -> tuple[float, _Value]:
-    """The median time of `action`, and what it gave."""
+    """Return the median time of `action`, and its last result."""
     times = []
     for _ in range(RUNS):
         started = time.perf_counter()
@@ -55,7 +55,7 @@ def timed(action: Callable[[], _Value]) -> tuple[float, _Value]:
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield f"| {' | '.join(COLUMNS)} |"
     yield "| --- " * len(COLUMNS) + "|"
     options = Options(beta="8")
@@ -65,7 +65,7 @@ def table() -> Iterator[str]:
 
 
 def row(name: str, compiling: Callable[[], Compiled]) -> str:
-    """One grammar through the whole job."""
+    """Return the row of one grammar through the whole job."""
     compile_time, compiled = timed(compiling)
     data = compiled.artifact
     if data is None:

@@ -1,9 +1,9 @@
 """A call of an MCP tool over stdio: direct, through `tcc gate`, through a gate made with the SDK.
 
-The server and the client are the same for all three: lines by hand, so that what stands between
-them is what is measured.  The gate by the SDK is its own client behind its own server, and decides
-nothing; nor does fastmcp's proxy, in an environment of its own whose Python `TCC_FASTMCP` names.
-Medians of 1,000 calls, taken in turns of 100.
+Server and client are the same minimal programs for all three, so that the differences come from the
+part between them.  The gate by the SDK is the SDK's client behind the SDK's server, and decides
+nothing.  Neither does fastmcp's proxy, which runs in a separate environment whose Python is in
+`TCC_FASTMCP`.  Medians of 1,000 calls, in turns of 100.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ proxy.run(transport="stdio", show_banner=False)
 
 
 class Peer:
-    """A server behind a pipe, and a client by hand."""
+    """A server process, and a minimal client of it."""
 
     def __init__(self, command: list[str]) -> None:
         rooms = ("certs", "compiler", "runtime", "experiments", "cli")
@@ -100,7 +100,7 @@ class Peer:
         self.ask("tools/list", {})
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Send a request and wait for its answer."""
+        """Send a request and return its answer."""
         self._last += 1
         self._send({"id": self._last, "method": method, "params": params})
         assert self._process.stdout is not None
@@ -109,7 +109,7 @@ class Peer:
         return found
 
     def ask_all(self, method: str, asked: list[dict[str, Any]]) -> None:
-        """Send requests at once, and wait for all answers."""
+        """Send several requests before reading, then wait for all answers."""
         for params in asked:
             self._last += 1
             self._send({"id": self._last, "method": method, "params": params})
@@ -124,7 +124,7 @@ class Peer:
         self._process.stdin.flush()
 
     def turn(self, text: str) -> None:
-        """Make some calls, and note how long each took."""
+        """Make TURN calls, and record the seconds of each."""
         arguments = {"kind": "short", "text": text, "number": 12.5}
         for _ in range(TURN):
             before = time.perf_counter()
@@ -133,14 +133,14 @@ class Peer:
             assert not answer["result"].get("isError"), answer
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the pipe and wait for the process."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(20)
 
 
 def measured() -> tuple[dict[str, list[float]], list[float]]:
-    """Seconds of each call by what stands in between, and of keeping a line on the disk."""
+    """Return the seconds of each call by the program in between, and of writing a line to disk."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         server, proxy, artifact = folder / "server.py", folder / "proxy.py", folder / "echo.tcca"
@@ -177,7 +177,7 @@ def measured() -> tuple[dict[str, list[float]], list[float]]:
 
 
 def table() -> Iterator[str]:
-    """The rows, in Markdown."""
+    """Yield the rows of the table, in Markdown."""
     measured_times, waits = measured()
     base = median(measured_times["direct"])
     yield "| | median, ms | on top of direct, ms | 99th percentile, ms |"
@@ -191,7 +191,7 @@ def table() -> Iterator[str]:
 
 
 def _synced(path: Path) -> float:
-    """How long the disk takes to keep a line."""
+    """Return the seconds that the disk takes to store a line durably."""
     before = time.perf_counter()
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(handle, b"x" * 400)

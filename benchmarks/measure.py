@@ -1,7 +1,7 @@
-"""Side by side: programs that do the same work take turns, and medians are compared.
+"""Side by side: programs that do the same work take turns, and their medians are compared.
 
-Both clocks are read: the machine may be busy, and then CPU time says more than wall time; ratios
-are of CPU time, as every program here runs on one core.
+Wall time and processor time are measured, because the machine may be busy.  Ratios are of processor
+time, as every program here runs on one core.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Medians, in seconds."""
+    """Median times, in seconds."""
 
     wall: float
     cpu: float
@@ -32,9 +32,10 @@ def side_by_side(
     rounds: int,
     after: Callable[[], None] = lambda: None,
 ) -> tuple[dict[str, Timing], dict[str, Any]]:
-    """Run every program `rounds` times, in turn; its timing, and what it gave last.
+    """Run every program `rounds` times, in turn; return the timing and the last result of each.
 
-    Args: after: what is done after each, and not measured.
+    Args:
+        after: runs after each program and is not timed.
     """
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
     results: dict[str, Any] = {}
@@ -54,12 +55,12 @@ def side_by_side(
 
 
 def ratio(other: Timing, ours: Timing) -> str:
-    """How many times faster ours is, by CPU time."""
+    """Return how many times faster ours is, by processor time, such as `2.5x`."""
     return f"{other.cpu / ours.cpu:.1f}x"
 
 
 def machine() -> str:
-    """The machine that figures were measured on."""
+    """Describe the machine of the measurement."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -70,19 +71,19 @@ def machine() -> str:
 
 
 def row(*cells: object) -> str:
-    """A row of a Markdown table."""
+    """Return a row of a Markdown table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
 def head(*cells: str) -> list[str]:
-    """The first rows of a Markdown table."""
+    """Return the first two rows of a Markdown table."""
     return [row(*cells), "| --- " * len(cells) + "|"]
 
 
 def peak() -> int:
-    """The most bytes of this process in memory so far (Linux).
+    """Return the peak memory of this process in bytes (Linux).
 
-    Not `ru_maxrss`, which begins with what the process that started this one had.
+    Not `ru_maxrss`, which starts with the value of the parent process.
     """
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):

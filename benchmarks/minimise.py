@@ -1,8 +1,8 @@
-"""Minimising an acyclic automaton that is given, beside OpenFst.
+"""Minimising a given acyclic automaton, compared with OpenFst.
 
-The automaton is the family's plan expression and limits intersected, nothing merged: its states in
-the order in which OpenFst made them.  Here they come as arrays in that order, so finding levels is
-part of the work; there as an acceptor, whose copy is not.
+The automaton is the intersection of the family's plan expression and limits, without merged states,
+in the order in which OpenFst created them.  Ours starts from arrays in that order, and also has to
+find the levels.  OpenFst starts from an acceptor; copying it is not part of the work.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Given:
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield machine()
     yield ""
     yield from head("states", "edges", "minimal states", "ours", "OpenFst", "ours / OpenFst")
@@ -60,7 +60,7 @@ def table() -> Iterator[str]:
 
 
 def ours(given: Given) -> Table:
-    """The minimal automaton."""
+    """Return the minimal automaton by tcc's algorithm."""
     found = layered(given.accept, given.degree, given.letter, given.target)
     if found is None:
         raise ValueError("there is a cycle")
@@ -68,12 +68,12 @@ def ours(given: Given) -> Table:
 
 
 def theirs(fst: Any) -> Any:
-    """The minimal automaton; the copy is no deep one until it is written to."""
+    """Return the minimal automaton by OpenFst; its copy is only made when it is written to."""
     return fst.copy().minimize()
 
 
 def as_arrays(fst: Any) -> Given:
-    """The states and arcs of an acceptor."""
+    """Return the states and arcs of an acceptor as arrays."""
     zero = pynini.Weight.zero("tropical")
     states = range(fst.num_states())
     arcs = np.array(

@@ -1,10 +1,11 @@
 """The same automata by OpenFst, through pynini.
 
-The program is the one a practised user would write: unweighted acceptors over integer labels; the
-plan expression by concatenation, union and bounded closure, then epsilon removal, determinisation
-and minimisation; each limit a deterministic counter, intersected one at a time, the smallest first,
-and the result minimised before the next.  :func:`written_order` takes the limits as the grammar
-writes them; :func:`at_once` intersects all and minimises at the end.
+The program is written as an experienced user would write it, with unweighted acceptors over integer
+labels.  The plan expression is built by concatenation, union and bounded closure, then epsilon
+removal, determinisation and minimisation.  Each limit is a deterministic counter.  The counters are
+intersected one at a time, the smallest first, and each result is minimised. :func:`written_order`
+takes the limits in the order of the grammar.  :func:`at_once` intersects all of them and minimises
+at the end.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ Amount = Callable[[str], int]
 
 
 def best_order(shape: Shape) -> Any:
-    """The minimal acceptor: uses, then depth, then price."""
+    """Return the minimal acceptor, with the limits in the order uses, depth, price."""
     return _limited(shape, (*_uses(shape), _depth(shape), _price(shape)), between=True)
 
 
 def written_order(shape: Shape) -> Any:
-    """The minimal acceptor: depth, price, uses."""
+    """Return the minimal acceptor, with the limits in the order depth, price, uses."""
     return _limited(shape, (_depth(shape), _price(shape), *_uses(shape)), between=True)
 
 
 def at_once(shape: Shape) -> Any:
-    """The minimal acceptor, minimised only at the end."""
+    """Return the minimal acceptor, minimised only at the end."""
     return _limited(shape, (*_uses(shape), _depth(shape), _price(shape)), between=False)
 
 
 def product(shape: Shape) -> Any:
-    """All limits intersected, trimmed, nothing merged."""
+    """Return the intersection of all limits, trimmed but not merged."""
     found = _plan(shape)
     for amount, bound in (*_uses(shape), _depth(shape), _price(shape)):
         found = pynini.intersect(found, _counter(shape, amount, bound))
@@ -82,7 +83,7 @@ def _one_of(labels: Sequence[int]) -> Any:
 
 
 def _counter(shape: Shape, amount: Amount, bound: int) -> Any:
-    """Sequences of any tools whose amounts sum up to at most `bound`."""
+    """Return an acceptor of all sequences of tools whose amounts add up to at most `bound`."""
     found = pynini.Fst()
     found.add_states(bound + 1)
     found.set_start(0)
@@ -108,7 +109,7 @@ def _uses(shape: Shape) -> list[tuple[Amount, int]]:
 
 
 def plans(fst: Any) -> int:
-    """How many strings an acyclic deterministic acceptor has, exactly."""
+    """Return the exact number of strings of an acyclic deterministic acceptor."""
     zero = pynini.Weight.zero("tropical")
     fst = fst.copy().topsort()
     found = [0] * fst.num_states()

@@ -1,13 +1,13 @@
-"""One page of peers: each with its version and the command, beside ours in the same process.
+"""One page of peers: each with its version and the command, compared with tcc in the same process.
 
-``python -m benchmarks peers`` prints the page; ``python -m benchmarks.peers NAME..`` its rows of
-those names.  Programs take turns and the least processor time of each counts; over stdio it is the
-median of wall clock, on top of a direct call.  What is not installed says so.  fastmcp and
-dogwood-py have environments of their own, as they ask for other versions: `TCC_FASTMCP` and
-`TCC_DOGWOOD` name their Pythons.
+``python -m benchmarks peers`` prints the page; ``python -m benchmarks.peers NAME..`` prints the
+rows of those names.  Programs take turns, and the least processor time of each counts.  Over stdio
+it is the median wall clock beyond a direct call.  A row says if its package is not installed.
+fastmcp and dogwood-py need separate environments, because they require other versions:
+`TCC_FASTMCP` and `TCC_DOGWOOD` name their Pythons.
 
-What a row compares is the same question, not the same answer: Cedar, Rego, Casbin and a schema
-decide a request without its history; ours knows the session, and decides by it.
+A row compares the same question, but not the same answer: Cedar, Rego, Casbin and a schema decide a
+request without a history, while tcc decides by the whole session.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from benchmarks.gate import ARGUMENTS, GRAMMAR
 from benchmarks.measure import head, machine, row
 
 ROUNDS = 5
-_DECISIONS = 2_000  # ours that are timed at once
+_DECISIONS = 2_000  # decisions of tcc that are timed together
 REGO = """package desk
 default allow := false
 allow if { input.tool == "refund"; input.amount <= 500 }
@@ -64,12 +64,12 @@ limit depth <= EVENTS
 before checkout require approve(same (user, cart)) within 1 h
 """
 
-# What is done, ours and the peer's figure, and how many times faster ours is.
+# A row: the work, tcc's figure, the peer's figure, and how many times faster tcc is.
 Row: TypeAlias = "tuple[str, str, str, str]"
 
 
 def table(names: tuple[str, ...] = ()) -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield machine()
     yield ""
     yield from head("peer", "version", "work", "ours", "peer", "ours is faster by", "command")
@@ -86,7 +86,7 @@ def table(names: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def _version(package: str) -> str:
-    """The version of a package; of one in an environment of its own that one's."""
+    """Return the version of a package, in its own environment if it has one."""
     own = {"fastmcp": "TCC_FASTMCP", "dogwood-py": "TCC_DOGWOOD"}.get(package)
     if own is None:
         return version(package)
@@ -95,10 +95,10 @@ def _version(package: str) -> str:
 
 
 def _said(own: str, *arguments: str) -> str:
-    """What the Python of an environment prints.
+    """Run the Python of a separate environment, and return its output.
 
     Raises:
-        ImportError: none is named.
+        ImportError: the environment variable `own` is not set.
     """
     python = os.environ.get(own)
     if python is None:
@@ -108,7 +108,7 @@ def _said(own: str, *arguments: str) -> str:
 
 
 def _least(*programs: Callable[[], Any]) -> list[float]:
-    """The least processor time of each, in turn."""
+    """Run programs in turn; return the least processor time of each."""
     times = [float("inf")] * len(programs)
     for _ in range(ROUNDS):
         for at, program in enumerate(programs):
@@ -123,7 +123,7 @@ def _times(ours: float, theirs: float) -> str:
 
 
 def _automata(peer: str) -> Iterator[Row]:
-    """A family of tool grammars to the minimal automaton."""
+    """A family of tool grammars, to the minimal automaton."""
     from benchmarks.compile import core_bytes, minimal
     from benchmarks.family import THREE_HUNDRED, TWELVE
     from tcc_certs.policy.reader import read_core
@@ -146,7 +146,7 @@ def _automata(peer: str) -> Iterator[Row]:
 
 
 def _draws() -> Iterator[Row]:
-    """Sixteen plans without replacement; ours with a certificate."""
+    """Sixteen plans without replacement; tcc's have a certificate."""
     from benchmarks.search import chances_of, grammar, unique_randomizer
     from tcc_compiler.options import Options
     from tcc_compiler.pipeline import compile_text
@@ -175,7 +175,7 @@ def _draws() -> Iterator[Row]:
 
 
 def _decision(what: str, peer: Callable[[], bool]) -> Iterator[Row]:
-    """A decision of a gate after 100 calls, beside a peer's, which has no history."""
+    """A decision of a gate after 100 calls, compared with a peer that has no history."""
     gate = tcc.Gate(tcc.compile_text(GRAMMAR))
     for _ in range(100):
         with gate.call("note", {"kind": "mail"}) as permit:
@@ -218,7 +218,7 @@ def _rego() -> Iterator[Row]:
 
     def decide() -> bool:
         rego.set_input({"tool": "refund", "amount": 3})
-        told = rego.query("data.desk.allow")  # what is read of it lives as long as it does
+        told = rego.query("data.desk.allow")  # kept alive while its text is read
         return str(told) == '{"expressions":[true]}'
 
     yield from _decision("a decision; Rego's without a history", decide)
@@ -248,7 +248,7 @@ def _schema() -> Iterator[Row]:
 
 
 def _stdio(peer: str) -> Iterator[Row]:
-    """A call over stdio on top of a direct one; the peers decide nothing and write nothing."""
+    """A call over stdio beyond a direct one; the peers decide nothing and record nothing."""
     from benchmarks.mcp import measured
 
     if peer not in (times := measured()[0]):
@@ -262,7 +262,7 @@ def _stdio(peer: str) -> Iterator[Row]:
 
 
 def _dogwood() -> Iterator[Row]:
-    """A checkout that needs an approval of its cart within the hour, in a gate of its own."""
+    """A checkout that needs an approval of its cart within the hour, compared with a gate."""
     script = str(Path(__file__).with_name("beside_dogwood.py"))
     for line in _said("TCC_DOGWOOD", script).splitlines():
         size, told = line.split(": ")
@@ -273,7 +273,7 @@ def _dogwood() -> Iterator[Row]:
 
 
 def _checkout(events: int) -> float:
-    """Seconds of a decision, the least."""
+    """Return the least seconds of a decision about a checkout."""
     text = SHOP.replace("EVENTS", str(events + 8))
     artifact = tcc.compile_text(text, purpose="gate", max_states=10**7)
     shown = [f"{tool}.{name}" for tool in ("approve", "checkout") for name in ("user", "cart")]
@@ -294,7 +294,7 @@ def _checkout(events: int) -> float:
     return _least(ask)[0] / _DECISIONS
 
 
-# By its name: the package whose version is told, and its rows.
+# For each name, the package whose version is shown, and a function that yields its rows.
 PEERS: dict[str, tuple[str, Callable[[], Iterator[Row]]]] = {
     "OpenFst": ("pynini", partial(_automata, "OpenFst")),
     "automata-lib": ("automata-lib", partial(_automata, "automata-lib")),

@@ -1,13 +1,14 @@
-"""Statements: a decision after so many remembered calls, for each kind of relation.
+"""Statements: the time of a decision after a history, for each kind of relation.
 
 The gate's version of the definition (`tcc_runtime.gate.decide`) decides a call of `act` after 10,
-1,000 and 10,000 calls of `read` that are done.  Beside it are the definition itself, after 1,000
-calls, and for one statement a check written by hand with a dictionary, and cedarpy if it is
-installed.  The request of cedarpy has the one earlier call that matters as context, so cedarpy gets
-what the gate has to find.
-Recorded: reading and remembering an answer with 1,000 elements; the same through a gate, with its
-record.  Memory: bytes that a remembered call adds, with the answers that the statement uses, and
-bytes for each element of an answer that a gate remembers.
+1,000 and 10,000 finished calls of `read`.  It is compared with the definition itself after 1,000
+calls.  For one statement it is also compared with a hand-written check by a dictionary, and with
+cedarpy if it is installed.  The request of cedarpy contains the relevant earlier call, which the
+gate has to find.
+Recorded: reading and remembering an answer with 1,000 elements, alone and through a gate with its
+record.
+Memory: bytes for each remembered call with the answers that the statement uses, and bytes for each
+element of an answer that a gate remembers.
 Processor time of this thread; the least of 7 rounds.
 """
 
@@ -31,7 +32,7 @@ from tcc_runtime.gate.arguments.readers import answer_reader
 from tcc_runtime.gate.decide import FastHistory, FastPolicy
 
 SIZES = (10, 1_000, 10_000)
-DEFINED = 1_000  # calls that the definition remembers
+DEFINED = 1_000  # calls in the history of the definition
 HOUR = 3_600_000
 TOOLS = """grammar bench version "1"
 
@@ -82,7 +83,7 @@ def _core(statement: str) -> Core:
 
 
 def _read(number: int, draw: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arguments and the answer of a call of `read`; every hundredth is of user u0."""
+    """Return the arguments and the answer of a call of `read`; every hundredth is by user u0."""
     asked = {"order": f"#W{number}", "user": f"u{number % 100}", "left": f"l{number}"}
     answer = {
         "status": "open" if number % 2 else "closed",
@@ -94,7 +95,7 @@ def _read(number: int, draw: random.Random) -> tuple[dict[str, Any], dict[str, A
 
 
 def _act(number: int, draw: random.Random) -> dict[str, Any]:
-    """The arguments of a call of `act` about the call of `read` with this number."""
+    """Return the arguments of a call of `act` about the call of `read` with this number."""
     return {
         "order": f"#W{number}", "user": "u0", "status": "open" if number % 2 else "closed",
         "amount": draw.randrange(500), "item": f"i{number}.2",
@@ -103,12 +104,12 @@ def _act(number: int, draw: random.Random) -> dict[str, Any]:
 
 
 class Session:
-    """A session that remembers so many calls of `read`."""
+    """A session with a history of `size` calls of `read`."""
 
     def __init__(self, core: Core, size: int, policy: Policy, history: Any) -> None:
         self.policy, self.history = policy, history
         self._tools = core.tool_of
-        used = Uses(core, policy.rules).answers("read")  # a gate reads no others
+        used = Uses(core, policy.rules).answers("read")  # a gate reads only these
         fields = [one for one in core.tool_of["read"].answers if one.name in used]
         readers = [(one.name, answer_reader(one)) for one in fields]
         draw = random.Random(1)
@@ -119,7 +120,7 @@ class Session:
             history.record(call, DONE, {name: read(answer) for name, read in readers})
 
     def call(self, tool: str, arguments: dict[str, Any], at_ms: int) -> Call:
-        """A call that is to be decided."""
+        """Return a call to decide."""
         states = argument_states(self._tools[tool], arguments)
         return Call(tool, len(self.history.calls), at_ms, states)
 
@@ -133,7 +134,7 @@ def _defined(core: Core, size: int) -> Session:
 
 
 def least(work: Callable[[], object], times: int) -> float:
-    """Seconds of processor time of one run of `work`, the least of 7 rounds."""
+    """Return the processor seconds of one run of `work`, the least of 7 rounds."""
     found = []
     for _ in range(7):
         begin = time.thread_time()
@@ -144,7 +145,7 @@ def least(work: Callable[[], object], times: int) -> float:
 
 
 def _decided(session: Session, size: int, times: int = 100) -> float:
-    """Seconds of a decision about a call of `act`."""
+    """Return the seconds of a decision about a call of `act`."""
     draw, turn = random.Random(2), 0
     asked = [
         session.call("act", _act(number, draw), size * 10)
@@ -161,7 +162,7 @@ def _decided(session: Session, size: int, times: int = 100) -> float:
 
 
 def table() -> Iterator[str]:
-    """All of it."""
+    """Yield all tables, in Markdown."""
     yield from _decisions()
     yield ""
     yield from _beside()
@@ -182,7 +183,7 @@ def _decisions() -> Iterator[str]:
 
 
 def _beside() -> Iterator[str]:
-    """The last reading of the same order says that it is open: three ways."""
+    """The last `read` of the same order must say `open`: three implementations."""
     _, statement = KINDS[1]
     yield from head(f"`{statement}`", "us")
     taken = _decided(_fast(_core(statement), SIZES[-1]), SIZES[-1])
@@ -249,7 +250,7 @@ def _recorded() -> Iterator[str]:
 
 
 def _remembered(core: Core, answer: object) -> float:
-    """Seconds until an answer is in the history and in the index of the statement."""
+    """Return the seconds to add an answer to the history and to the index of the statement."""
     policy, history = FastPolicy(core), FastHistory(core, {})
     read, act = core.tool_of["read"], core.tool_of["act"]
     asked = argument_states(act, {"order": "o", "item": "i"})
@@ -264,7 +265,7 @@ def _remembered(core: Core, answer: object) -> float:
 
 
 def _by_gate(text: str, answer: object) -> tuple[float, float]:
-    """Seconds that the outcome of a call takes, and bytes an element of it takes."""
+    """Return the seconds of recording a call's outcome, and the bytes for an element of it."""
     import tcc
 
     gate, taken, sizes = tcc.Gate(tcc.compile_text(_ACT_ONLY + text)), [], []

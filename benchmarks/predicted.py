@@ -1,4 +1,4 @@
-"""The predicted expansions beside those of runs, means over 100 seeds and twice their error."""
+"""Predicted expansions compared with measured runs: means over 100 seeds, and twice their error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STAR = 'grammar star version "1"\n{}\nlimit depth <= 12\n'.format(
 
 
 def cases() -> Iterator[tuple[str, Compiled, str]]:
-    """Name, artifact and inflation."""
+    """Yield the name, the artifact and the inflation of each case."""
     for tilt in (0, 4, 8, 12):
         compiled = compile_text(STAR, Options(beta="4", tilt=tilt))
         yield f"any* of 12, depth 12, tilt {tilt}", compiled, "1"
@@ -41,7 +41,7 @@ def cases() -> Iterator[tuple[str, Compiled, str]]:
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield f"| {' | '.join(COLUMNS)} |"
     yield "| --- " * len(COLUMNS) + "|"
     for name, compiled, inflate in cases():
@@ -60,13 +60,13 @@ def table() -> Iterator[str]:
 
 
 def enclosure(artifact: Artifact, settings: Settings, effort: int) -> str:
-    """Both ends."""
+    """Return the lower and the upper bound of the prediction as text."""
     found = predict(artifact, settings, effort=effort)
     return "not known" if found is None else f"{found.lower:.3f} .. {found.upper:.3f}"
 
 
 def measured(artifact: Artifact, inflate: str, rest: bool) -> str:
-    """The mean of the expansions over the seeds."""
+    """Return the mean expansions over the seeds, with twice the standard error, as text."""
     counts = []
     for number in range(SEEDS):
         seed = number.to_bytes(32, "little")

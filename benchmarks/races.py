@@ -1,7 +1,8 @@
-"""The coupled race beside the rest race on the grammars to copy and on some families, by top k.
+"""The coupled race compared with the rest race, on shipped grammars and families, by top k.
 
-Over 20 seeds (3 from top 64 on): medians of the expansions, of process time with a ledger, and of
-its size.  Without a tilt one plan takes tens of thousands of expansions, and no more are asked for.
+Over 20 seeds (3 for top 64 and more): medians of the expansions, of process time with a ledger, and
+of the ledger's size.  Without a tilt one plan takes tens of thousands of expansions, so only one is
+searched.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ COLUMNS = (
 
 
 def families() -> Iterator[tuple[str, Compiled]]:
-    """The grammars by name, compiled."""
+    """Yield the names of the grammars, and their compilations."""
     options = Options(beta="8")
     for path in sorted(GRAMMARS.glob("*.tcg")):
         yield path.stem, compile_file(path, options)
@@ -52,7 +53,7 @@ def families() -> Iterator[tuple[str, Compiled]]:
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield f"| {' | '.join(COLUMNS)} |"
     yield "| --- " * len(COLUMNS) + "|"
     for name, compiled in families():
@@ -65,7 +66,7 @@ def table() -> Iterator[str]:
 
 
 def row(name: str, artifact: Artifact, top: int) -> str:
-    """Both races on one artifact."""
+    """Return the row of one artifact with both races."""
     manifest = artifact.manifest
     coupled = measured(artifact, Settings(seed=bytes(32), top=top, race="coupled"))
     rest = measured(artifact, Settings(seed=bytes(32), top=top, race="rest"))
@@ -77,7 +78,7 @@ def row(name: str, artifact: Artifact, top: int) -> str:
 
 
 def measured(artifact: Artifact, settings: Settings) -> tuple[float, float, float]:
-    """Medians: expansions, milliseconds, kilobytes."""
+    """Return medians: expansions, milliseconds, kilobytes."""
     found = []
     for number in range(20 if settings.top < 64 else 3):
         sink, told = MemorySink(), _seeded(settings, number)

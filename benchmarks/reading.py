@@ -1,7 +1,7 @@
-"""What reading a core costs as its statements and tools double: time, and memory at the peak.
+"""The cost of reading a core as its statements and tools double: time, and peak memory.
 
-A core has 40 statements for each group of 4 tools, of every kind, some of them about all tools.
-Times are processor time, the least of several rounds; the garbage collector, which has nothing to
+A core has 40 statements of every kind for each group of 4 tools; some of them are about all tools.
+Times are the least processor time of several rounds.  The garbage collector, which finds nothing to
 collect here, is off except in one column.
 """
 
@@ -27,7 +27,7 @@ ROUNDS = 3
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield from head(
         "tools",
         "statements",
@@ -63,7 +63,7 @@ def _seconds(work: Callable[..., object], *arguments: object, collect: bool = Fa
 
 
 def _held(data: bytes) -> int:
-    """How many bytes reading holds at once, at the most."""
+    """Return the peak of the bytes that reading allocates."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -74,7 +74,7 @@ def _held(data: bytes) -> int:
 
 
 def large(groups: int) -> bytes:
-    """A core of so many groups of tools, with 40 statements each."""
+    """Return a core with `groups` groups of four tools, and 40 statements for each group."""
     tools = [tool for at in range(groups) for tool in _tools(at)]
     statements = [statement for at in range(groups) for statement in _statements(at)]
     core = Core(

@@ -1,9 +1,9 @@
-"""What refusals with their reasons cost, in decisions, and what the other questions to a gate do.
+"""The cost of refusals with their reasons, in decisions, and of other questions to a gate.
 
 Refusals: random sessions of the shipped grammars.  `check` is the median of decisions that allow a
-call.  Of refusals the time is that of the decision and of its reasons: by statements, and where no
-plan continues with the call (R201).  `first` is the first of a fresh artifact, `median` and `95 %`
-are of those after the first 100, and `in checks` is the median in decisions.
+call.  The time of a refusal includes its reasons.  It is given for refusals by statements, and for
+calls with which no plan continues (R201).  `first` is the first refusal of a fresh artifact.
+`median` and `95 %` leave out the first 100, and `in checks` is the median divided by `check`.
 Questions: as in the table `gate`.  Processor time.
 """
 
@@ -29,11 +29,11 @@ GRAMMARS = Path(__file__).parent.parent / "grammars"
 HISTORIES = (10, 1000, 100_000)
 COLUMNS = ("first", "median", "95 %", "in checks")
 _SESSIONS = 40
-_FAILED = 10  # calls before those of a plan
+_FAILED = 10  # failed calls before the calls of a plan
 
 
 def table() -> Iterator[str]:
-    """Both tables."""
+    """Yield both tables, in Markdown."""
     kinds = [f"{what} {kind}" for kind in ("by statements", "dead ends") for what in COLUMNS]
     yield from head("refusals with reasons, us", "check", *kinds)
     for path in _without_accounts():
@@ -50,7 +50,7 @@ def table() -> Iterator[str]:
 
 
 def _without_accounts() -> Iterator[Path]:
-    """The shipped grammars whose sessions need neither attributes nor an account."""
+    """Yield the shipped grammars whose sessions need neither attributes nor an account."""
     for path in sorted(GRAMMARS.glob("*.tcg")):
         core = tcc.compile_file(path, purpose="gate").core
         limits = [one for one in core.statements if isinstance(one, Limit)]
@@ -61,7 +61,7 @@ def _without_accounts() -> Iterator[Path]:
 def _refusals(path: Path) -> Iterator[str]:
     rng = random.Random(7)
     checks: list[float] = []
-    refused: dict[bool, list[float]] = {False: [], True: []}  # by whether it is a dead end
+    refused: dict[bool, list[float]] = {False: [], True: []}  # key: whether it is a dead end
     gc.collect()
     gc.disable()
     artifact = tcc.compile_file(path)
@@ -92,7 +92,7 @@ def _refusals(path: Path) -> Iterator[str]:
 
 
 def _session(artifact: Any, calls: int) -> Any:
-    """A session with so many calls that failed."""
+    """Return a session after `calls` failed calls."""
     gate, rng = tcc.Gate(artifact), random.Random(1)
     for _ in range(calls):
         _call(gate, rng, failed=True)
@@ -100,7 +100,7 @@ def _session(artifact: Any, calls: int) -> Any:
 
 
 def _call(gate: Any, rng: random.Random, *, failed: bool) -> bool:
-    """Whether an allowed call was made."""
+    """Make a random allowed call; return whether one was made."""
     allowed = list(gate.allowed())
     if not allowed:
         return False
@@ -119,7 +119,7 @@ def _call(gate: Any, rng: random.Random, *, failed: bool) -> bool:
 
 
 def _asked(artifact: Any, rng: random.Random) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Calls of every tool, with values for its open arguments."""
+    """Yield a call of every tool, with values for its open arguments."""
     for tool in artifact.core.tools:
         listed = {
             one.name: json_of(rng.choice(one.values)) for one in tool.arguments if one.type is None
@@ -128,7 +128,7 @@ def _asked(artifact: Any, rng: random.Random) -> Iterator[tuple[str, dict[str, A
 
 
 def _open(tool: Tool) -> dict[str, Any]:
-    """Values for the open arguments that a tool requires."""
+    """Return values for the open arguments that a tool requires."""
     return {
         one.name: _EXAMPLES.get(one.name, "x")
         for one in tool.arguments

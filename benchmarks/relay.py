@@ -1,10 +1,10 @@
-"""The relay beside one that only copies, in one run: stdio, HTTP, parallel reads, many calls.
+"""The relay compared with a relay that only copies: stdio, HTTP, parallel reads, many calls.
 
-A relay that only copies is the floor: over stdio it copies bytes between pipes, over HTTP it hands
-the body of a request to the server's standard input and the line that comes back to the client
-(starlette and uvicorn, as the gate has them).  Neither reads a message, decides or records.  The
-server is the same for all and costs next to nothing; in the table of parallel reads each call takes
-it 50 ms.  Figures over stdio are medians of 1,000 calls, taken in turns of 100.
+A relay that only copies is the floor.  Over stdio it copies bytes between pipes.  Over HTTP it
+passes the body of a request to the server's standard input, and the line that comes back to the
+client (with starlette and uvicorn, like the gate).  It never parses, decides or records.  The
+server is the same for all and costs almost nothing; in the table of parallel reads each call takes
+50 ms.  Figures over stdio are medians of 1,000 calls, in turns of 100.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ asyncio.run(main())
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of all tables, in Markdown."""
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         for file, text in (
@@ -150,7 +150,7 @@ def _stdio(home: Path, artifact: Path) -> Iterator[str]:
 
 
 def _parallel(home: Path, artifact: Path) -> Iterator[str]:
-    """Eight reads at once, of 50 ms each."""
+    """Eight parallel reads of 50 ms each."""
     yield "| 8 reads at once, 50 ms each: in between | median of 40, ms |"
     yield "| --- | ---: |"
     for name, line in _relays(home, artifact, "slow").items():

@@ -1,8 +1,8 @@
-"""The middle rung of numbers: runs with a ledger, by integers of fixed size and by MPFR alone.
+"""The middle rung of number types: runs with a ledger, by fixed-size integers or by MPFR alone.
 
-A recorded run publishes every key, so floats cannot carry it.  Without the middle rung it would be
-computed by MPFR from the first number on.  Both ways take turns; the ledgers are the same bytes.
-Processor times in milliseconds, medians over seeds, tables made before.
+A recorded run publishes every key, so floats are not enough.  Without the middle rung MPFR would
+compute every number.  Both take turns and must write the same ledgers. Processor times in
+milliseconds, medians over seeds; tables are made before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RACES: tuple[Race, ...] = ("coupled", "rest")
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield from head("states", "depth", "k", "race", "fixed size", "MPFR", "the middle rung gains")
     for depth, uses in CASES:
         compiled = compile_text(grammar(depth, uses), Options(beta="4", tilt=12)).artifact
@@ -43,9 +43,9 @@ def table() -> Iterator[str]:
 
 
 def compared(artifact: Artifact, race: Race, k: int, runs: int) -> tuple[float, float, float]:
-    """Seconds by either rung, and the median ratio of the pairs."""
+    """Return the seconds with either rung, and the median of the ratios of the pairs."""
     pairs = []
-    for seed in range(-1, runs):  # the first makes the tables
+    for seed in range(-1, runs):  # the first run makes the tables and is not counted
         settings = Settings(seed=(seed % 2**32).to_bytes(32, "big"), top=k, race=race)
         fixed, lines = recorded(artifact, settings, "fixed")
         mpfr, others = recorded(artifact, settings, "mpfr")
@@ -58,7 +58,7 @@ def compared(artifact: Artifact, race: Race, k: int, runs: int) -> tuple[float, 
 
 
 def recorded(artifact: Artifact, settings: Settings, numbers: Numbers) -> tuple[float, bytes]:
-    """Seconds of a run with a ledger, and the ledger."""
+    """Return the seconds of a run with a ledger, and the ledger."""
     sink = MemorySink()
     begin = time.process_time()
     search(artifact, settings, Recorder(sink, started_ms=0), engine=Engine(numbers=numbers))

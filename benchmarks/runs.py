@@ -1,8 +1,7 @@
-"""Many runs over one artifact: one process after the other's work, and two side by side.
+"""Many runs over one artifact: in one process, and in two processes at the same time.
 
-Wall clock: on a machine where other work runs, two processes get less than two processors.  So the
-table also has what two plain processes get that only count, started at the same time: the most that
-could be had at that moment.
+Wall clock.  On a busy machine two processes get less than two processors.  So the table also has
+the gain of two processes that only count, at about the same time, as the best possible gain.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ COLUMNS = (
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield f"| {' | '.join(COLUMNS)} |"
     yield "| --- " * len(COLUMNS) + "|"
     data = compile_file(GRAMMARS / "coding_agent.tcg", Options(beta="1")).artifact
@@ -47,7 +46,7 @@ def table() -> Iterator[str]:
 
 
 def row(name: str, artifact: Artifact, count: int, top: int) -> str:
-    """One artifact; the two ways in turns, so that both meet the same other work."""
+    """Return the row of one artifact; both ways take turns, so that other work affects both."""
     pairs = [
         (_runs(artifact, count, top, 1), _runs(artifact, count, top, 2), _counting())
         for _ in range(REPEATS)
@@ -70,7 +69,7 @@ def _runs(artifact: Artifact, count: int, top: int, processes: int) -> float:
 
 
 def _counting() -> float:
-    """How much faster two processes count twice, than one after the other."""
+    """Return how many times faster two processes count in parallel than one after the other."""
     command = [sys.executable, "-c", COUNT]
     begin = time.perf_counter()
     for _ in range(2):

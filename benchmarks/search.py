@@ -1,11 +1,12 @@
-"""The search beside its peers: k draws from softmax(-C) without replacement, over one automaton.
+"""The search compared with its peers: k draws from softmax(-C) without replacement, one automaton.
 
-Processor times in milliseconds, medians over seeds, all in one process; every run and every peer
-has its tables made before.  Up to 69,107 states the automata are compiled from a grammar; that of a
-million states is a random one (:mod:`benchmarks.layered`).  Ours are exact arithmetic all along,
-end with a certificate for the run, and with a ledger can be audited; the peers draw in floating
-point, all on the same tables, made before: for each state the targets and the probabilities of its
-children, `stop` last, from a log-sum-exp over all plans below.
+Processor times in milliseconds, medians over seeds, all in one process; all tables are made before.
+Automata of up to 69,107 states are compiled from a grammar; the one with a million states is random
+(:mod:`benchmarks.layered`).  tcc uses exact arithmetic and ends with a certificate for the run;
+with a ledger the run can be audited.
+
+The peers draw in floating point from shared tables.  For each state these have the targets and the
+probabilities of its children, `stop` last, from a log-sum-exp over all plans below.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ STOP = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chances:
-    """Per state the targets of its children (:data:`STOP` last) and their probabilities.
+    """For each state, the targets of its children (:data:`STOP` last) and their probabilities.
 
     Attributes:
         root: the state of the empty prefix.
-        rows: (targets, probabilities as an array, their running sums as a list) by state.
-        targets, logs: the same as arrays [states, most children], padded with -infinity.
+        rows: for each state, targets, probabilities as an array, and their running sums as a list.
+        targets, logs: targets and log probabilities as arrays [states, most children], padded with
+            STOP and -infinity.
     """
 
     root: int
@@ -49,7 +51,7 @@ class Chances:
 
 
 def chances_of(artifact: Artifact) -> Chances:
-    """The tables of an artifact: one pass over its edges."""
+    """Return the tables of an artifact, by one pass over its edges."""
     beta, places = artifact.manifest.beta
     scale = beta / 10 ** (places + 9)
     score = [-scale * cost for cost in artifact.cost_low]
@@ -78,8 +80,8 @@ def chances_of(artifact: Artifact) -> Chances:
 
 
 def unique_randomizer(chances: Chances, k: int, seed: int) -> int:
-    """The package of that name (UniqueRandomizer 0.0.1): k plans; gives the steps taken."""
-    # It was written for numpy 1: this one name is gone since.
+    """Draw k plans with the package UniqueRandomizer 0.0.1; return the number of steps."""
+    # The package was written for numpy 1, which had this name.
     np.NINF = -np.inf  # type: ignore[attr-defined]
     from unique_randomizer.unique_randomizer import UniqueRandomizer
 
@@ -96,7 +98,7 @@ def unique_randomizer(chances: Chances, k: int, seed: int) -> int:
 
 
 def stochastic_beam_search(chances: Chances, k: int, seed: int) -> int:
-    """Stochastic beam search in numpy, a level at a time, leaves kept; gives the expansions.
+    """Stochastic beam search in numpy, level by level, keeping leaves; return the expansions.
 
     Source: Kool, van Hoof and Welling, Stochastic Beams and Where to Find Them, 2019.
     """
@@ -124,7 +126,7 @@ def stochastic_beam_search(chances: Chances, k: int, seed: int) -> int:
 
 
 def ancestral(chances: Chances, k: int, seed: int) -> int:
-    """Walks from the root until k different plans are found; gives the steps taken."""
+    """Walk from the root until k different plans are found; return the number of steps."""
     rng, rows, steps = random.Random(seed), chances.rows, 0
     found: set[tuple[int, ...]] = set()
     while len(found) < k:
@@ -140,9 +142,10 @@ def ancestral(chances: Chances, k: int, seed: int) -> int:
 
 
 def random_generator(artifact: Artifact) -> Callable[[int, int], int]:
-    """OpenFst's randgen over the same automaton: costs as weights in the log semiring, pushed.
+    """Return a function that draws by OpenFst's randgen from the same automaton.
 
-    What it gives draws k plans with replacement until k are different.
+    Costs are weights in the log semiring, pushed to the start.  The function draws plans with
+    replacement until k are different, and returns the number of draws.
     """
     import pynini
 
@@ -184,7 +187,7 @@ def _paths(fst: Any) -> Iterator[tuple[int, ...]]:
 
 
 RUNS = {1: 15, 16: 3, 256: 2}
-# depth, limits on the uses of the first tools: 260, 883, 7,579 and 69,107 states
+# Depth and limits on the uses of the first tools, giving 260, 883, 7,579 and 69,107 states.
 CASES = ((8, (2, 2, 2, 2)), (32, (5, 5)), (64, (12, 12)), (128, (28, 28)))
 LARGE, DEEP = 1_000_000, 128
 COLUMNS = (
@@ -195,7 +198,7 @@ COLUMNS = (
 
 
 def grammar(depth: int, uses: tuple[int, ...]) -> str:
-    """Twelve tools, any of them up to `depth` times, some of them less often."""
+    """Return a grammar of twelve tools and at most `depth` calls; `uses` limits the first tools."""
     tools = "\n".join(
         f"tool t{i:02d} {{ cost 0.{(i * 37 + 11) % 89 + 10:02d} }}" for i in range(12)
     )
@@ -204,7 +207,7 @@ def grammar(depth: int, uses: tuple[int, ...]) -> str:
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield f"| {' | '.join(COLUMNS)} |"
     yield "| --- " * len(COLUMNS) + "|"
     for depth, uses in CASES:
@@ -218,7 +221,7 @@ def table() -> Iterator[str]:
 
 
 def rows(artifact: Artifact, depth: int) -> Iterator[str]:
-    """One automaton, all k."""
+    """Yield the rows of one automaton, for all k."""
     chances, generate = chances_of(artifact), random_generator(artifact)
     for k, runs in RUNS.items():
         expansions, rest = ours(artifact, k, runs, "rest", ledger=False)
@@ -237,20 +240,20 @@ def rows(artifact: Artifact, depth: int) -> Iterator[str]:
 
 
 def ours(artifact: Artifact, k: int, runs: int, race: Race, *, ledger: bool) -> tuple[float, float]:
-    """Mean expansions and the median time of a run."""
+    """Return the mean expansions and the median milliseconds of a run."""
 
     def run(seed: int) -> int:
         settings = Settings(seed=seed.to_bytes(32, "big"), top=k, race=race)
         recorder = Recorder(MemorySink(), started_ms=0) if ledger else None
         return search(artifact, settings, recorder).expansions
 
-    for seed in range(runs):  # tables are made
+    for seed in range(runs):  # makes the tables
         run(seed)
     return timed(run, runs)
 
 
 def timed(run: Callable[[int], int], runs: int) -> tuple[float, float]:
-    """What the runs gave, in the mean, and the median of their processor times in milliseconds."""
+    """Return the mean result of the runs, and their median processor time in milliseconds."""
     work, times = [], []
     for seed in range(runs):
         started = time.process_time()

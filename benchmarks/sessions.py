@@ -1,12 +1,12 @@
-"""Sessions: what the MAC of a record costs, and reopening a session after many calls.
+"""Sessions: the cost of the MAC of a record, and of reopening a session after many calls.
 
-MAC: a call and its outcome with the key of the session (`tcc.session/1.1`, a MAC a record), beside
-the same gate whose records have none, as in `tcc.session/1.0`.  Batches of calls
-take turns; processor time, medians.
-Reopening: a gate opens the ledger of a session of so many calls and goes through it; the validator
-reads the same ledger.  Each in a process of its own, best of three; processor time.
-Artifacts are for gates (`--for gate`), as race counts of deep ones are most of their bytes.
-Decisions after such histories: the table `reasons` has `check` and `remaining`.
+MAC: a call and its outcome with the key of the session (`tcc.session/1.1`, with a MAC in each
+record), compared with the same gate without MACs (`tcc.session/1.0`).  Batches of calls take turns;
+processor time, medians.
+Reopening: a gate opens the ledger of a session and replays it; the validator reads the same ledger.
+Each in a separate process, best of three; processor time.
+The artifacts are for gates (`--for gate`), as race counts would be most of the bytes of deep ones.
+For decisions after such histories see `check` and `remaining` in the table `reasons`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ print(json.dumps([opened, time.process_time() - begin]))
 
 
 def table() -> Iterator[str]:
-    """Both tables."""
+    """Yield both tables, in Markdown."""
     yield from _macs()
     yield ""
     yield from _reopened()
@@ -75,7 +75,7 @@ def _macs() -> Iterator[str]:
 
 
 def _side_by_side(*, on_disk: bool) -> tuple[float, float]:
-    """Seconds of a call and its outcome, with a MAC and without."""
+    """Return the seconds of a call and its outcome, with a MAC and without."""
     artifact = tcc.compile_text(GRAMMAR.replace("CALLS", str(BATCH * (BATCHES + 1))))
     with tempfile.TemporaryDirectory() as folder:
         gates = [
@@ -97,7 +97,7 @@ def _side_by_side(*, on_disk: bool) -> tuple[float, float]:
 
 
 def _unsealed(_: Writer, parts: Parts, previous: bytes) -> bytes:
-    """The bytes of a record without its MAC; `previous` is what the MAC would bind."""
+    """Return the bytes of a record without its MAC; `previous` is unused."""
     return b"".join(parts)
 
 

@@ -1,6 +1,6 @@
-"""Start-up: `tcc --help`, and `tcc compile` of a small grammar, as processes of their own.
+"""Start-up: `tcc --help`, and `tcc compile` of a small grammar, as separate processes.
 
-The least and the median of many runs, since others use the machine; with byte code written, as
+The least and the median of many runs, because the machine may be busy.  Bytecode is cached, as
 after the first run of an installed package.
 """
 
@@ -27,7 +27,7 @@ plan = a b?
 
 
 def measured(arguments: list[str], environment: dict[str, str]) -> tuple[float, float, float]:
-    """Least and median wall clock, and least processor time, of RUNS runs, seconds."""
+    """Return seconds of RUNS runs: least and median wall clock, and least processor time."""
     wall, used = [], []
     for _ in range(RUNS):
         before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -40,7 +40,7 @@ def measured(arguments: list[str], environment: dict[str, str]) -> tuple[float, 
 
 
 def table() -> Iterator[str]:
-    """The rows of the table, as Markdown."""
+    """Yield the rows of the table, in Markdown."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as folder:
         grammar = Path(folder) / "g.tcg"

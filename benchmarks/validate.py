@@ -1,11 +1,11 @@
-"""The validator beside the run: what a ledger costs to write and to verify.
+"""The validator compared with the run: the cost of writing and of verifying a ledger.
 
-Processor times in one process, run and validation in turn, medians of five; the ledger is kept in
-memory, and what run and validator keep with an artifact is there from a run before.
-The last row is a ledger of the size of the paper's: about 203 appends.
+Processor times in one process, run and validation in turn, medians of five.  The ledger is in
+memory, and the tables of the artifact exist from an earlier run.  The last row is a ledger of the
+size in the paper, about 203 appends.
 
-The second table has the validator's memory: the peak of what it allocates beside the artifact and
-what it keeps with that, the ledger read from a file in pieces of 64 KiB.
+The second table has the validator's memory: the peak of its allocations beyond the artifact and its
+tables.  There the ledger is read from a file in pieces of 64 KiB.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from tcc_runtime.process import collection_put_off
 from tcc_runtime.run import search
 from tcc_runtime.settings.settings import Settings
 
-# depth, uses, race, k: the third is of 10^5 nodes; the second and the fifth have frontiers of much
-# the same size, and the fifth more than three times as many records
+# Depth, uses, race and k.  The third has 10^5 nodes.  The second and the fifth have frontiers of
+# similar sizes, and the fifth has more than three times as many records.
 CASES = (
     (64, (12, 12), "coupled", 1),
     (64, (12, 12), "coupled", 16),
@@ -53,7 +53,7 @@ Action: TypeAlias = "Callable[[], object]"
 
 
 def table() -> Iterator[str]:
-    """The rows of both tables, Markdown."""
+    """Yield the rows of both tables, in Markdown."""
     yield from _header(COLUMNS)
     memory: list[str] = []
     for depth, uses, race, k in CASES:
@@ -93,7 +93,7 @@ def table() -> Iterator[str]:
 
 
 def read(ledger: bytes, checked: CheckedArtifact) -> Validation:
-    """A validation as `tcc validate` makes it: looks for cycles are put off, as during a run."""
+    """Validate as `tcc validate` does: with garbage collection of cycles put off, as in a run."""
     with collection_put_off(True):
         return validate(ledger, checked)
 
@@ -104,7 +104,7 @@ def _header(columns: tuple[str, ...]) -> Iterator[str]:
 
 
 def frontier(ledger: bytes) -> int:
-    """How many items were pushed and not popped."""
+    """Return the number of items that were pushed and not popped."""
     number = {
         kind: ledger.count(b'"kind":"%b"' % kind)
         for kind in (b"node", b"rest", b"expand", b"draw", b"leaf")
@@ -114,7 +114,7 @@ def frontier(ledger: bytes) -> int:
 
 
 class _File:
-    """The bytes of a file in pieces, from the start at each iteration."""
+    """The bytes of a file in pieces; each iteration starts at the beginning."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -126,7 +126,7 @@ class _File:
 
 
 def peak_memory(ledger: bytes, checked: CheckedArtifact) -> int:
-    """The most that a validation holds at one time, bytes, read from a file."""
+    """Return the peak of the bytes that a validation of a file allocates."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger"
         path.write_bytes(ledger)
@@ -139,7 +139,7 @@ def peak_memory(ledger: bytes, checked: CheckedArtifact) -> int:
 
 
 def medians(run: Action, validation: Action) -> Sequence[float]:
-    """Medians of the processor times of both, and of their ratio."""
+    """Return the medians of the processor times of both, and of their ratio."""
     rows = []
     for action in (run, validation):
         action()

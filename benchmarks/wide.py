@@ -1,8 +1,8 @@
-"""The coupled race beside the rest race on states with few, many and very many calls.
+"""The coupled race compared with the rest race on states with few, many and very many calls.
 
-One tool with N calls of costs in steps of 0.0001, plans of 16 calls, beta 8, tilt 12: every state
-has N calls.  The tables of the states are there when the clock starts, but for `first run`.
-Process time, the best of three.
+One tool with N calls, costs in steps of 0.0001, plans of 16 calls, beta 8, tilt 12: every state has
+N calls.  The tables of the states exist when the clock starts, except for `first run`. Process
+time, the best of three.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _Value = TypeVar("_Value")
 
 
 def table() -> Iterator[str]:
-    """The rows, Markdown."""
+    """Yield the rows of the table, in Markdown."""
     yield f"| {' | '.join(COLUMNS)} |"
     yield "| --- " * len(COLUMNS) + "|"
     for calls in CALLS:
@@ -58,7 +58,7 @@ def table() -> Iterator[str]:
 
 
 def row(calls: int, data: bytes, race: str, top: int) -> str:
-    """One run, cold, warm, without ledger, and validated."""
+    """Return the row of one run: cold, warm, without a ledger, and validated."""
     artifact = load(data)
     settings = Settings(
         seed=bytes(range(32)), top=top, race="rest" if race == "rest" else "coupled"
@@ -80,14 +80,14 @@ def row(calls: int, data: bytes, race: str, top: int) -> str:
 
 
 def recorded(artifact: Artifact, settings: Settings) -> tuple[int, bytes]:
-    """The expansions of a run, and its ledger."""
+    """Return the expansions of a run, and its ledger."""
     sink = MemorySink()
     run = search(artifact, settings, Recorder(sink, started_ms=0))
     return run.expansions, bytes(sink.data)
 
 
 def best(action: Callable[[], _Value], runs: int = RUNS) -> tuple[float, _Value]:
-    """The least process time of `action`, and what it gave."""
+    """Return the least process time of `action`, and its last result."""
     least = float("inf")
     for _ in range(runs):
         started = time.process_time()

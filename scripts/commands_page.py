@@ -2,7 +2,7 @@
 
     python scripts/commands_page.py docs/commands.md
 
-It reads click's objects, not the text of `--help`, whose layout differs between versions of click.
+It reads click's objects instead of the text of `--help`, whose layout differs between versions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ALIKE = "options of the compiler, as for [`tcc compile`](#tcc-compile)"
 
 
 def page() -> str:
-    """The whole page, ending in one newline."""
+    """Return the whole page, ending in one newline."""
     top = click.Context(cli, info_name="tcc")
     parts = [HEAD]
     for title, group in GROUPS.items():
@@ -54,14 +54,14 @@ def page() -> str:
 
 
 def _sections(command: click.Command, at: click.Context, level: str) -> Iterator[str]:
-    """A command, and behind it the commands that it is a group of."""
+    """Yield the parts of a command's section, then the sections of its subcommands."""
     yield f"{level} {at.command_path}"
     yield "    " + " ".join([at.command_path, *command.collect_usage_pieces(at)])
     yield _prose(command.help or "")
     for title, options in sections_of(command, at).items():
         rows = [_row(option) for option in options if _is_shown(option)]
         if at.info_name != _COMPILING and _compiles(options):
-            # One row in place of eight, which every command that takes a grammar would repeat.
+            # One row for these options, which every command that takes a grammar would repeat.
             alike = [option for option in options if option.name in _COMPILE_OPTIONS]
             rows = [row for row in rows if row not in map(_row, alike)]
             rows.append(f"| {', '.join(f'`{one.opts[0]}`' for one in alike)} | {_ALIKE} |")
@@ -75,7 +75,7 @@ def _sections(command: click.Command, at: click.Context, level: str) -> Iterator
 
 
 def _compiles(options: Iterable[click.Parameter]) -> bool:
-    # A run has a `--count-bits` of its own.
+    # `tcc run` has another `--count-bits`.
     return {option.name for option in options} >= _COMPILE_OPTIONS - {"count_bits"}
 
 
@@ -84,7 +84,7 @@ def _is_shown(option: click.Parameter) -> bool:
 
 
 def _prose(text: str) -> str:
-    """A docstring as paragraphs; what it shows on lines of its own (after \\b) as an example."""
+    """Return a docstring as Markdown paragraphs; a paragraph after \\b becomes a code block."""
     parts = re.split(r"\n\s*\n", inspect.cleandoc(text).partition("\f")[0])
     return "\n\n".join(_paragraph(part) for part in parts if part.strip())
 
@@ -96,7 +96,7 @@ def _paragraph(text: str) -> str:
 
 
 def _row(option: click.Parameter) -> str:
-    """An option, what it takes, and what it does."""
+    """Return the table row of an option: its names, its value and its help."""
     names = [*option.opts, *option.secondary_opts]
     taken = _taken(option)
     shown = ", ".join(f"`{name}{taken}`" for name in names)
@@ -105,7 +105,7 @@ def _row(option: click.Parameter) -> str:
 
 
 def _taken(option: click.Parameter) -> str:
-    """What stands behind the name of an option: nothing behind a flag."""
+    """Return the placeholder for an option's value, such as ` N`; empty for a flag."""
     if getattr(option, "is_flag", False) or getattr(option, "count", False):
         return ""
     if isinstance(option.type, click.Choice):
@@ -117,7 +117,7 @@ def _taken(option: click.Parameter) -> str:
 
 
 def _more(option: click.Parameter) -> Iterator[str]:
-    """Range, default, and that it may be given again."""
+    """Yield the range and the default of an option, and whether it is required or repeatable."""
     if isinstance(option.type, click.IntRange | click.FloatRange):
         if option.type.min is not None:
             yield f"at least {option.type.min}"
@@ -135,8 +135,8 @@ def _more(option: click.Parameter) -> Iterator[str]:
 
 
 def _marked(text: str) -> str:
-    """Help text in Markdown: what is for programs in backquotes, nothing that ends a cell."""
-    parts = text.replace("``", "`").split("`")  # every second one is in backquotes already
+    """Return help text as Markdown for a table cell, with options in backquotes."""
+    parts = text.replace("``", "`").split("`")  # parts at odd indices are in backquotes already
     parts[::2] = [
         re.sub(r"(?<![\w^-])(?<!\^\()(--?[a-z][a-z-]*)(?!\w)", r"`\1`", part) for part in parts[::2]
     ]

@@ -1,12 +1,12 @@
-"""Digests of artifacts, ledgers and epsilons, which are the same on every platform.
+"""Prints digests of artifacts and ledgers, and epsilons; they are the same on every platform.
 
     python scripts/digests.py                # print them
-    python scripts/digests.py --with FILE    # compare them with those of FILE; 1 if any differs
+    python scripts/digests.py --with FILE    # compare them with FILE; exit code 1 if any differs
 
-``--artifacts DIR`` keeps the compiled artifacts in DIR, or takes them from there: then a machine on
-which the compiler does not work runs and validates alone. The sources have to be importable.
-``tests/golden/digests.txt`` has the expected digests; ``scripts/platforms`` runs this program with
-another C library and on other processors.
+``--artifacts DIR`` keeps the compiled artifacts in DIR, and uses the artifacts that are already
+there.  So a machine that cannot run the compiler can still run and validate.  The sources have to
+be importable.  ``tests/golden/digests.txt`` has the expected digests.  ``scripts/platforms`` runs
+this program with another C library and on other processors.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tcc_runtime.settings.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 GRAMMARS = ("coding_agent", "support_refund", "sql_analyst")
-# Options of the compiler, and the settings of the runs over what it makes.
+# Options of the compiler, and settings of the runs over the resulting artifacts.
 EVERY: tuple[dict[str, Any], ...] = (
     {},
     {"race": "coupled", "top": 3},
@@ -65,7 +65,7 @@ ATOMS: dict[str, list[dict[str, Any]]] = {
 
 
 def artifact_of(grammar: str, kind: str, folder: Path | None) -> bytes:
-    """The artifact of a grammar with the options of a kind."""
+    """Return the artifact of a grammar, compiled with the options of a kind."""
     file = None if folder is None else folder / f"{grammar}.{kind}.tcca"
     if file is not None and file.is_file():
         return file.read_bytes()
@@ -83,7 +83,12 @@ def artifact_of(grammar: str, kind: str, folder: Path | None) -> bytes:
 
 
 def digests(folder: Path | None = None) -> Iterator[tuple[str, str]]:
-    """Each name with its digest, or its epsilon."""
+    """Yield the name and digest of each artifact and ledger, and the name and value of each
+    epsilon.
+
+    Raises:
+        SystemExit: a grammar is refused, or a ledger is not valid.
+    """
     for grammar in GRAMMARS:
         for kind, (_, runs) in KINDS.items():
             data = artifact_of(grammar, kind, folder)
@@ -103,7 +108,7 @@ def digests(folder: Path | None = None) -> Iterator[tuple[str, str]]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the digests, or compare them with those of a file."""
+    """Print the digests, or compare them with a file; return the exit code."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--with", dest="expected", type=Path)
     parser.add_argument("--artifacts", type=Path)

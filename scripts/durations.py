@@ -1,12 +1,12 @@
-"""Writes tests/durations.json from a run of all tests: which are slow, and what the rest takes.
+"""Writes tests/durations.json from a run of all tests: slow tests, and seconds of the others.
 
     python -m pytest -n auto --junitxml=times.xml
     scripts/test --quick --junitxml=lane.xml      # with a change of each package in turn
     python scripts/durations.py times.xml lane.xml..
 
-A test is slow where it takes more than 0.2 s with any of its parameters.  In a lane nothing slow
-has made what the tests of a file share, and the first of them that is not slow has to: a file takes
-what it took there, where that is more.
+A test is slow if it takes more than 0.2 s with any of its parameters.  In the quick lane slow tests
+do not run, so the first other test of a file has to create shared fixtures.  The seconds of a file
+are therefore the greatest of those in all given runs.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ SLOW = 0.2  # seconds
 def durations(
     times: dict[str, float], lanes: Sequence[dict[str, float]] = ()
 ) -> dict[str, dict[str, float]]:
-    """Slow tests and the seconds of one; of each file the seconds of the others.
+    """Return the seconds of each slow test, and for each file the seconds of its other tests.
 
     Args:
-        times: seconds by ``path::test[parameters]``, of a run of all tests.
-        lanes: the same of runs without the slow ones.
+        times: seconds by ``path::test[parameters]``, from a run of all tests.
+        lanes: the same, from runs without slow tests.
     """
     most: dict[str, float] = {}
     for name, took in times.items():
@@ -48,7 +48,7 @@ def durations(
 
 
 def read(path: Path) -> dict[str, float]:
-    """The seconds of each test in a file that pytest wrote with ``--junitxml``."""
+    """Return the seconds of each test in a file that pytest wrote with ``--junitxml``."""
     found: dict[str, float] = {}
     for case in ET.parse(path).getroot().iter("testcase"):
         module = case.get("classname", "").split(".")

@@ -1,16 +1,16 @@
-"""Agent frameworks through a gate: the real package of each, in an environment of its own.
+"""Agent frameworks through a gate: the real package of each, in a separate environment.
 
     python scripts/frameworks.py                    # all of them
     python scripts/frameworks.py pydantic_ai        # one
     python scripts/frameworks.py --envs DIR         # keep the environments there
 
-A scripted model asks for a refund that nobody approved, then for the approval, then for the refund
-again, then for a tool that answers in every form that the framework has, then for a tool that
-fails.  What ran, what the model was told and what the ledger has are compared with what they should
-be, and the ledger is validated.  Exit code 1: something else came.
+A scripted model requests a refund without approval, then the approval, then the refund again. Then
+it calls a tool that answers in every form of the framework, and a tool that fails.  The executed
+tools, the texts for the model and the ledger are compared with the expected ones, and the ledger is
+validated.  Exit code 1: something differs.
 OpenAI Agents and Pydantic AI: `tcc import python` also imports tools of the library, and its
 grammar decides arguments as the library validates them.
-claude_agent: the agent's own program talks to a server here that plays the model's API.
+claude_agent: the agent's own program talks to a local server that plays the model's API.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ plan = pay{0,9}
 
 before pay(amount > 100) ask "finance"
 """
-PAYMENTS = (30, 200, 300, 400)  # the model asks for these, one after the other
+PAYMENTS = (30, 200, 300, 400)  # the model requests these, one after the other
 REFUND = {"part": "half", "order": "ord-17", "amount": 30}
 ERROR, FINE = "Error: no such order", "all is well"
 AT = f"2024-02-29T12:30:15.123{'4' * 100}Z"  # further digits are cut
 FAILED, UNKNOWN, DONE = ("failed", None), ("unknown", None), ("done", "")
-# The answers of `say`, each with the outcome of its call and the observed value: "" if the value is
-# left out, None if it is unknown.
+# The answers of `say`, each with the outcome of its call and the observed value.  The value is ""
+# if it is left out, and None if it is unknown.
 Answers = dict[str, tuple[Any, tuple[str, str | None]]]
 ANSWERS: Answers = {
     "text": (ERROR, FAILED),
@@ -83,7 +83,7 @@ LEDGER = [("approve", "done"), ("refund(part=half)", "done"), ("probe", "failed"
 
 
 def script(answers: Answers) -> list[tuple[str, dict[str, Any]]]:
-    """Return the calls that the model asks for."""
+    """Return the calls that the model requests."""
     said = [("say", {"how": how, "at": AT}) for how in answers]
     return [
         ("refund", REFUND),
@@ -95,12 +95,12 @@ def script(answers: Answers) -> list[tuple[str, dict[str, Any]]]:
 
 
 class Desk:
-    """The tools, what they did, and what the model was told.
+    """The tools, a record of their calls, and the texts that the model received.
 
     Attributes:
-        calls: of `save`, with the JSON that the model writes as arguments, in place of the script;
-            None: the script of the other tools.
-        saved: the arguments that `save` got.
+        calls: calls of `save`, each with the JSON that the model writes as arguments.  They replace
+            the script of the other tools unless they are None.
+        saved: the arguments that `save` received.
     """
 
     def __init__(self, calls: list[tuple[str, str]] | None = None) -> None:
@@ -112,23 +112,23 @@ class Desk:
 
     @property
     def script(self) -> list[tuple[str, str]]:
-        """The calls that the model asks for, with the JSON of their arguments."""
+        """The calls that the model requests, with the JSON of their arguments."""
         if self.calls is not None:
             return self.calls
         return [(name, json.dumps(given)) for name, given in script(self.answers)]
 
     def save(self, **arguments: Any) -> str:
-        """Keep what comes."""
+        """Save the arguments."""
         self.saved.append(arguments)
         return "saved"
 
     def say(self, how: str, at: str) -> Any:
-        """Answer in a form."""
+        """Return the answer in a form."""
         self.ran.append("say")
         return self.answers[how][0]
 
     def approve(self, order: str) -> dict[str, str]:
-        """Approve what is to be done with an order."""
+        """Approve an order."""
         self.ran.append("approve")
         return {"approved": order}
 
@@ -138,7 +138,7 @@ class Desk:
         return {"sent": amount}
 
     def probe(self) -> str:
-        """Look whether the desk is there."""
+        """Fail with an error."""
         self.ran.append("probe")
         raise OSError("the desk is away")
 
@@ -151,7 +151,7 @@ class Text:
 
 
 async def openai_agents(gate: Any, desk: Desk) -> None:
-    """The OpenAI Agents SDK: a model of its interface, and its runner."""
+    """Run the script in the OpenAI Agents SDK, with a scripted model and the SDK's runner."""
     from agents import Agent, FunctionTool, RunConfig, Runner, ToolOutputText, Usage, function_tool
     from agents.items import ModelResponse
     from agents.models.interface import Model
@@ -169,7 +169,7 @@ async def openai_agents(gate: Any, desk: Desk) -> None:
         "objects": ([error, error], FAILED),
         "block": ({"type": "text", "text": ERROR}, FAILED),
         "member": ({"result": ERROR}, FAILED),
-        "exception": (ValueError(ERROR), FAILED),  # the SDK shows a model its text
+        "exception": (ValueError(ERROR), FAILED),  # the SDK shows its text to the model
         "json": (ToolOutputText(text='{"v": 5}'), ("done", "5")),
         "mixed": ([error, fine], UNKNOWN),
     }
@@ -223,7 +223,7 @@ async def openai_agents(gate: Any, desk: Desk) -> None:
 
 
 async def openai_agents_texts() -> dict[str, bool]:
-    """The OpenAI Agents SDK: texts that its runner does not pass on, handed to the tool itself."""
+    """OpenAI Agents SDK: pass texts to a tool directly that the runner would not pass on."""
     from agents import FunctionTool
     from agents.tool_context import ToolContext
 
@@ -265,7 +265,7 @@ async def openai_agents_texts() -> dict[str, bool]:
 
 
 async def openai_agents_asked() -> dict[str, bool]:
-    """The OpenAI Agents SDK: a call that waits for a person, and the SDK's own approvals."""
+    """OpenAI Agents SDK: test a call that waits for a person, and the SDK's own approvals."""
     from agents import Agent, RunConfig, Runner, Usage, function_tool
     from agents.items import ModelResponse
     from agents.models.interface import Model
@@ -278,7 +278,7 @@ async def openai_agents_asked() -> dict[str, bool]:
     told: list[str] = []
 
     class Paying(Model):
-        """Asks for the payments, one after the other, and then for nothing more."""
+        """A model that requests the payments one after the other, and then nothing more."""
 
         turn = 0
 
@@ -327,7 +327,7 @@ async def openai_agents_asked() -> dict[str, bool]:
         found = await Runner.run(agent, state, run_config=config)
         denied = list(told)
         state = found.to_state()
-        state.approve(found.interruptions[0])  # the gate knows nothing of it
+        state.approve(found.interruptions[0])  # without an approval in the gate
         await Runner.run(agent, state, run_config=config)
     return {
         f"a call that waits interrupts the run: {stopped}": stopped == [30],
@@ -339,7 +339,7 @@ async def openai_agents_asked() -> dict[str, bool]:
 
 
 async def pydantic_ai_asked() -> dict[str, bool]:
-    """Pydantic AI: a call that waits for a person, and its deferred tools."""
+    """Pydantic AI: test a call that waits for a person, and the deferred tools."""
     from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolDenied
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
     from pydantic_ai.models.function import FunctionModel
@@ -383,7 +383,7 @@ async def pydantic_ai_asked() -> dict[str, bool]:
 
         found = await agent.run("go on")
         stopped = list(paid)
-        found = await resumed(found, True)  # the gate knows nothing of it
+        found = await resumed(found, True)  # without an approval in the gate
         alone = list(paid)
         gate.approve(asked(found), who="Ann")
         found = await resumed(found, True)
@@ -401,7 +401,7 @@ async def pydantic_ai_asked() -> dict[str, bool]:
 
 
 async def pydantic_ai(gate: Any, desk: Desk) -> None:
-    """Pydantic AI: a model that is a function."""
+    """Run the script in Pydantic AI, with a function as the model."""
     from pydantic import BaseModel
     from pydantic_ai import Agent, BinaryContent, ModelRetry, Tool, ToolReturn
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
@@ -439,7 +439,7 @@ async def pydantic_ai(gate: Any, desk: Desk) -> None:
         return ModelResponse(parts=[ToolCallPart(name, written, tool_call_id=f"c{at}")])
 
     def probe() -> str:
-        """Look whether the desk is there."""
+        """Fail with an error."""
         try:
             return desk.probe()
         except OSError as error:
@@ -457,7 +457,7 @@ async def pydantic_ai(gate: Any, desk: Desk) -> None:
 
 
 async def pydantic_ai_models() -> dict[str, bool]:
-    """Pydantic AI: a tool gets what its model writes, and nothing else."""
+    """Pydantic AI: test that a tool gets exactly what its model writes."""
     from pydantic import BaseModel, Field, field_serializer
     from pydantic_ai import Agent
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
@@ -489,7 +489,7 @@ async def pydantic_ai_models() -> dict[str, bool]:
         ran.append(of)
         return "drifted"
 
-    # The classes are local, so their names mean nothing to who reads annotations.
+    # The classes are local, so annotations by name could not be resolved.
     pay.__annotations__ = {"order": Order, "day": datetime.date, "rows": list[Order], "return": str}
     drift.__annotations__ = {"of": Drifting, "more": int, "return": str}
 
@@ -524,7 +524,7 @@ plan = (pay | drift){0,9}
     }
 
 
-# A module of tools, and arguments of its tool `move` with what the schema says of them.
+# A module of tools, and arguments of its tool `move` with whether its schema accepts them.
 _MODULE = """
 from typing import Annotated, Literal
 from pydantic import BaseModel, Field
@@ -575,7 +575,7 @@ _MOVES: tuple[tuple[dict[str, Any], bool], ...] = (
 
 
 def imported(name: str) -> dict[str, bool]:
-    """Import the tools of a library with the command, and compare what the grammar decides."""
+    """Import the tools of a library with `tcc import`, and compare the grammar's decisions."""
     import tcc
 
     head, tail = _MODULES[name]
@@ -605,7 +605,7 @@ def imported(name: str) -> dict[str, bool]:
 
 
 async def _validates(name: str, tools: Any, given: dict[str, Any]) -> bool:
-    """Whether the library takes arguments for its tool `move`."""
+    """Return whether the library accepts arguments for its tool `move`."""
     if name == "pydantic_ai":
         from pydantic import ValidationError
 
@@ -624,7 +624,7 @@ async def _validates(name: str, tools: Any, given: dict[str, Any]) -> bool:
 
 
 async def claude_agent(gate: Any, desk: Desk) -> None:
-    """The Claude Agent SDK: its own program, and a server that plays the model's API."""
+    """Run the script in the Claude Agent SDK, with its own program and a local model server."""
     from claude_agent_sdk import ClaudeAgentOptions, create_sdk_mcp_server, query, tool
 
     from tcc.integrations.claude_agent import hooks
@@ -692,7 +692,7 @@ async def claude_agent(gate: Any, desk: Desk) -> None:
 
 
 class _ModelServer:
-    """Plays the API of a model: what the script says, as a stream of events."""
+    """A local server that plays a model's API: it answers by the script, as a stream of events."""
 
     def __init__(self, desk: Desk, prefix: str) -> None:
         class Handler(BaseHTTPRequestHandler):
@@ -781,7 +781,7 @@ class _ModelServer:
 
 
 def say(text: str) -> None:
-    """A line for people."""
+    """Print a line."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
@@ -790,7 +790,7 @@ RUNS = {"openai_agents": openai_agents, "pydantic_ai": pydantic_ai, "claude_agen
 
 
 def inside(name: str) -> int:
-    """In the environment of a framework: run it, and compare what came."""
+    """Run a framework inside its environment, and print the comparisons; return the exit code."""
     checks = {**ran_as_told(name), **doors(name)}
     if name in _MODULES:
         checks |= imported(name)
@@ -804,7 +804,7 @@ def inside(name: str) -> int:
 
 
 def ran_as_told(name: str) -> dict[str, bool]:
-    """The script of the desk: what holds of what came of it."""
+    """Run the script of the desk, and return each comparison with its result."""
     import tcc
 
     artifact = tcc.compile_text(GRAMMAR)
@@ -845,14 +845,14 @@ def ran_as_told(name: str) -> dict[str, bool]:
 
 
 def doors(name: str) -> dict[str, bool]:
-    """The calls of tests/doors/cases.py: what holds of what reached the tool."""
+    """Run the calls of tests/doors/cases.py, and return each comparison with its result."""
     import tcc
 
     cases = _cases()
-    # The program of the Claude SDK reads numbers as doubles, before anybody is asked.
+    # The program of the Claude SDK reads numbers as doubles before it calls a hook.
     doubles = name == "claude_agent"
     texts = {**cases.CASES, **cases.large(100_000)}
-    if name == "openai_agents":  # its runner raises before a tool is asked for
+    if name == "openai_agents":  # its runner raises before it calls the tool
         texts = {case: one for case, one in texts.items() if case not in _HALVES}
     desk = Desk([("save", text) for text, _ in texts.values()])
     with tcc.Gate(tcc.compile_text(cases.GRAMMAR)) as gate:
@@ -866,7 +866,7 @@ def doors(name: str) -> dict[str, bool]:
             if due is None:
                 holds = "saved" in answer and cases.same(next(saved, None), given)
             else:
-                # A framework may refuse what it cannot read; then nothing is decided.
+                # A framework may refuse a value that it cannot read; then the gate decides nothing.
                 holds = due in answer or (case in _HALVES and "saved" not in answer)
             found[f"{case}: {due or 'made'}" + ("" if holds else f" ({answer[:200]})")] = holds
     reached = f"of {len(texts)} calls of tests/doors/cases.py {len(desk.saved)} reached the tool"
@@ -875,7 +875,7 @@ def doors(name: str) -> dict[str, bool]:
 
 
 def _cases() -> Any:
-    """The module of the cases; it is no part of what is installed."""
+    """Load the module of the cases, which is not part of the installed packages."""
     spec = importlib.util.spec_from_file_location("cases", ROOT / "tests" / "doors" / "cases.py")
     if spec is None or spec.loader is None:
         raise FileNotFoundError("tests/doors/cases.py")
@@ -884,7 +884,7 @@ def _cases() -> Any:
     return found
 
 
-# Halves of surrogate pairs, which the JSON readers of frameworks may not take.
+# Cases with half of a surrogate pair, which the JSON readers of frameworks may refuse.
 _HALVES = frozenset(
     {
         "half of a pair",
@@ -897,12 +897,12 @@ _HALVES = frozenset(
 
 
 def _as_double(text: str) -> int:
-    """A whole number as a program that knows doubles alone writes it."""
+    """Return a whole number as a program writes it that represents numbers as doubles."""
     return int(Decimal(repr(float(text))))
 
 
 def main() -> int:
-    """Build the environments, and run each framework in its own."""
+    """Create the environments, and run each framework in its environment."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PACKAGES))
     parser.add_argument("--envs", type=Path, help="folder of the environments, which is kept")
@@ -921,7 +921,7 @@ def main() -> int:
                 pip = [str(python), "-m", "pip", "install", "--quiet"]
                 subprocess.run([*pip, *PACKAGES[name], str(ROOT)], check=True)
             say(name)
-            # Nothing of our own surroundings: no keys, no settings, no proxies.
+            # Only PATH and PYTHONPATH: no keys, settings or proxies of the user.
             env = {one: os.environ[one] for one in ("PATH", "PYTHONPATH") if one in os.environ}
             command = [str(python), __file__, "--inside", name]
             if subprocess.run(command, env=env, cwd=folder).returncode:

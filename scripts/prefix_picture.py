@@ -2,7 +2,7 @@
 
     python scripts/prefix_picture.py docs/paper/prefix.svg
 
-Nodes of one state have one colour and the same numbers below them; their digests differ.
+Nodes with the same state have the same colour and numbers; their digests differ.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#8a5a83")  # of the states 0, 1, 2,
 
 
 def picture() -> str:
-    """The SVG."""
+    """Return the SVG."""
     artifact = tcc.compile_text(GRAMMAR)
     states, prefixes = artifact.to_networkx(), artifact.prefix_dag(DEPTH)
     height = TOP + LEVEL * DEPTH + 90
@@ -130,13 +130,13 @@ def _tree(prefixes: Any) -> list[str]:
 
 
 def _stops(prefixes: Any, node: int) -> bool:
-    """Whether a node is a leaf that follows its prefix without a call."""
+    """Return whether a node is the leaf for stopping at its parent, without another call."""
     (above,) = list(prefixes.predecessors(node)) or [node]
     return above != node and prefixes.nodes[above]["depth"] == prefixes.nodes[node]["depth"]
 
 
 def _in_order(prefixes: Any, node: int) -> list[int]:
-    """The terminal nodes below one, from left to right."""
+    """Return the leaves below a node, from left to right."""
     children = list(prefixes.successors(node))
     return [end for child in children for end in _in_order(prefixes, child)] or [node]
 
@@ -161,7 +161,7 @@ def _text(x: float, y: float, words: str, size: int, colour: str = INK) -> str:
 
 
 def main(places: list[str]) -> int:
-    """Write the picture to each place."""
+    """Write the picture to each path; return the exit code."""
     for place in places:
         Path(place).parent.mkdir(parents=True, exist_ok=True)
         Path(place).write_text(picture(), encoding="utf-8", newline="\n")

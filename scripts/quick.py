@@ -1,10 +1,10 @@
-"""The fast lane: tests that take little, of the packages touched since a commit and those above.
+"""Runs fast tests of the packages that changed since a commit, and of packages that use them.
 
     scripts/test --quick [COMMIT] [arguments of pytest]
 
-They run on the sources.  A file of tests is one of a package's where it imports the package.
-What takes more than 0.2 s is `slow` (tests/durations.json, which `scripts/durations.py` writes) and
-is left out, and so are the last files where all would take more than the time there is.
+The tests run on the sources.  A test file belongs to a package if it imports the package.  Tests of
+more than 0.2 s are `slow` (tests/durations.json, which `scripts/durations.py` writes) and are left
+out.  The longest files are left out too if all files would exceed the time limit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DURATIONS = ROOT / "tests" / "durations.json"
-# A folder of sources, its package, and the packages that stand on it.
+# A folder of sources: its package, and the packages that depend on it.
 PACKAGES = {
     "certs": ("tcc_certs", "tcc_compiler", "tcc_runtime", "tcc_experiments", "tcc"),
     "compiler": ("tcc_compiler", "tcc_experiments", "tcc"),
@@ -28,13 +28,13 @@ PACKAGES = {
     "experiments": ("tcc_experiments", "tcc"),
     "cli": ("tcc",),
 }
-SECONDS = 28.0  # on two cores, of collecting and of the tests; starting takes the rest of a minute
-_COLLECTING = 0.15  # seconds of both workers a file, where nothing of it was compiled before
-_UNKNOWN = 1.0  # seconds of a file that has not been timed
+SECONDS = 28.0  # on two cores, for collecting and running tests; starting takes half a minute more
+_COLLECTING = 0.15  # seconds that both workers need to collect a file without compiled code
+_UNKNOWN = 1.0  # seconds assumed for a file that has not been timed
 
 
 def touched(commit: str) -> list[str]:
-    """The files that differ from a commit, and those that git does not know yet."""
+    """Return the files that differ from a commit, and untracked files."""
     told: list[str] = []
     for command in (
         ("git", "diff", "--name-only", "-z", commit),
@@ -48,14 +48,14 @@ def touched(commit: str) -> list[str]:
 
 
 def concerned(names: Iterable[str]) -> set[str]:
-    """The packages that files are of, and those above."""
+    """Return the packages that contain these files, and the packages that depend on them."""
     found = {name.split("/")[0] for name in names}
     return {package for folder in found & set(PACKAGES) for package in PACKAGES[folder]}
 
 
 @cache
 def imported(path: Path) -> set[str]:
-    """The packages whose modules a file imports."""
+    """Return the top-level packages that a file imports."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     found: set[str] = set()
     for node in ast.walk(tree):
@@ -67,11 +67,11 @@ def imported(path: Path) -> set[str]:
 
 
 def chosen(names: Iterable[str], seconds: Mapping[str, float]) -> tuple[list[str], list[str]]:
-    """The files of tests that are run, and those that there is no time for.
+    """Return the test files to run, and the test files left out for lack of time.
 
     Args:
-        names: the files that were touched.
-        seconds: what the tests of a file take that are not slow.
+        names: the files that changed.
+        seconds: for each test file, the seconds of its tests that are not slow.
     """
     known, packages = set(names), concerned(names)
     found: list[tuple[bool, float, str]] = []
@@ -89,7 +89,7 @@ def chosen(names: Iterable[str], seconds: Mapping[str, float]) -> tuple[list[str
 
 
 def main(arguments: list[str]) -> int:
-    """Chooses the tests and runs them."""
+    """Choose the tests and run them; return pytest's exit code."""
     given = bool(arguments) and not arguments[0].startswith("-")
     commit = arguments.pop(0) if given else "HEAD~1"
     run, late = chosen(touched(commit), json.loads(DURATIONS.read_text())["files"])
@@ -100,8 +100,8 @@ def main(arguments: list[str]) -> int:
         return 0
     paths = [str(ROOT / folder) for folder in PACKAGES]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    # What is compiled is kept, for each process that the tests start and for the next time; the
-    # sources on all cores before the tests are collected, which each worker does for itself.
+    # Bytecode is kept for the processes that tests start and for the next time.  All cores compile
+    # the sources first, because each worker would otherwise do it separately.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     build = [sys.executable, "-m", "compileall", "-qq", "-j", "0", *paths]
     subprocess.run(build, cwd=ROOT, env=environment, check=False)

@@ -2,8 +2,9 @@
 
     python scripts/race_picture.py docs/paper/race.svg experiments/figures/race.svg
 
-The first arrival below the node is the node's own; the child that wins reuses it, every other child
-comes later by an exponential of its own rate.  Seed and plans are fixed, so the bytes are.
+The first arrival below the node is the arrival of the node itself.  The winning child reuses it.
+Each other child arrives later by an exponential with its own rate.  Seed and plans are fixed, so
+the picture has the same bytes each time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tcc_experiments.graphs import compiled
 from tcc_experiments.listing import Listing
 from tcc_experiments.model import seed_of
 
-# Three calls first, which leave three plans, one and two.
+# Three first calls, which lead to three plans, one plan and two plans.
 PLANS = """grammar race version "1"
 
 tool search { cost 1 }
@@ -37,7 +38,7 @@ INK, SOFT, WINNER, LATE = "#222222", "#8a8a8a", "#0072B2", "#D55E00"
 
 
 def picture() -> str:
-    """The SVG."""
+    """Return the SVG."""
     listing = Listing(compiled(PLANS))
     race = listing.race(SEED)
     first = race.arrival[0]
@@ -107,7 +108,7 @@ def _anchor(won: bool) -> tuple[str]:
 
 
 def _name(listing: Listing, at: int) -> str:
-    """The call that leads to a child of the root."""
+    """Return the call that leads to a child of the root."""
     artifact = listing.artifact
     call = artifact.edges(artifact.root)[at - listing.places[0].first][0]
     return artifact.texts[call]
@@ -129,7 +130,7 @@ def _text(
 
 
 def main(places: list[str]) -> int:
-    """Writes the picture to each place."""
+    """Write the picture to each path; return the exit code."""
     for place in places:
         Path(place).parent.mkdir(parents=True, exist_ok=True)
         Path(place).write_text(picture(), encoding="utf-8", newline="\n")

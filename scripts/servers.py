@@ -1,14 +1,14 @@
-"""Public MCP servers through the gate: the real package of each, in an environment of its own.
+"""Public MCP servers through the gate: the real package of each, in a separate environment.
 
     python scripts/servers.py                  # all of them; needs node and npm for `filesystem`
     python scripts/servers.py git time         # some
     python scripts/servers.py --envs DIR       # keep the environments there
 
-Run it with an environment that has tcc and its extra `mcp`: the client is the official SDK's.  Each
-server is imported with a lock, statements are added to its grammar, and it is called through
-`tcc gate`: first what a statement forbids, then what it asks for, then the same again.  What the
-client was told, what happened in the world (commits, files) and what the ledger has are compared
-with what they should be, and the ledger is validated.  Exit code 1: something else came.
+Run it with an environment that has tcc and its extra `mcp`: the client is the official SDK's. Each
+server is imported with a lock, and statements are added to its grammar.  The client then calls it
+through `tcc gate`: a forbidden call, the call that the statement requires, and the first call
+again.  The answers, the effects (commits, files) and the ledger are compared with the expected
+ones, and the ledger is validated.  Exit code 1: something differs.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ REFUSED = "refused"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is done with a server.
+    """The test of a server.
 
     Attributes:
-        statements: added to the grammar that was imported.
-        calls: tool, arguments, and what is to come: `refused`, or a text that is in the answer.
-        world: what happened, looked at afterwards: what is said of it, and whether it is so.
+        statements: statements to add to the imported grammar.
+        calls: tool, arguments, and the expected result: `refused`, or a text in the answer.
+        world: checks the effects afterwards; returns each check with its result.
     """
 
     statements: Sequence[str]
@@ -51,7 +51,7 @@ class Case:
 
 
 def git(home: Path) -> Case:
-    """A commit only behind a look at what is staged, and once."""
+    """Test: a commit needs a look at the staged changes first, and only one commit is allowed."""
     repo = home / "repo"
     repo.mkdir()
     base = ["git", "-C", str(repo), "-c", "user.name=t", "-c", "user.email=t@example.org"]
@@ -86,7 +86,7 @@ def git(home: Path) -> Case:
 
 
 def time(_home: Path) -> Case:
-    """A conversion only behind a look at the clock of where it comes from."""
+    """Test: a conversion needs a look at the clock first."""
     asked = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
     return Case(
         statements=("before convert_time require get_current_time",),
@@ -101,7 +101,7 @@ def time(_home: Path) -> Case:
 
 
 def filesystem(home: Path) -> Case:
-    """A file is written only after it was read, and none is moved."""
+    """Test: a file may be written only after it was read, and no file may be moved."""
     folder = home / "files"
     folder.mkdir()
     one, other = folder / "one.txt", folder / "other.txt"
@@ -134,13 +134,13 @@ CASES = {"git": git, "time": time, "filesystem": filesystem}
 
 
 def say(text: str) -> None:
-    """A line for people."""
+    """Print a line."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 def environment(name: str, folder: Path) -> Path:
-    """The environment of a server, with its package."""
+    """Create the environment of a server with its package, and return its folder."""
     home = folder / name
     if name == "filesystem":
         if not (home / "node_modules").exists():
@@ -155,7 +155,7 @@ def environment(name: str, folder: Path) -> Path:
 
 
 def command_of(name: str, env: Path, home: Path) -> list[str]:
-    """How a server is started."""
+    """Return the command that starts a server."""
     if name == "filesystem":
         program = env / "node_modules" / "@modelcontextprotocol" / "server-filesystem"
         return ["node", str(program / "dist" / "index.js"), str(home / "files")]
@@ -164,7 +164,7 @@ def command_of(name: str, env: Path, home: Path) -> list[str]:
 
 
 def tcc(*arguments: str) -> str:
-    """A command that ends well; what it says."""
+    """Run a tcc command and return its output; exit if it fails."""
     ended = subprocess.run(
         [sys.executable, "-m", "tcc", *arguments],
         check=False, capture_output=True, text=True, timeout=300,
@@ -175,7 +175,7 @@ def tcc(*arguments: str) -> str:
 
 
 async def talk(gate: list[str], case: Case) -> dict[str, bool]:
-    """The calls of a case, by the official client."""
+    """Make the calls of a case with the official client; return each check with its result."""
     from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -186,7 +186,7 @@ async def talk(gate: list[str], case: Case) -> dict[str, bool]:
     async with Client(stdio_client(parameters), mode="auto") as client:
         listed = {tool.name for tool in (await client.list_tools()).tools}
         found[f"lists {len(listed)} tools"] = {name for name, _, _ in case.calls} <= {
-            *listed, "move_file",  # which no plan has
+            *listed, "move_file",  # no plan has it, so it may be missing from the list
         }  # fmt: skip
         for number, (name, arguments, due) in enumerate(case.calls, 1):
             answer = await client.call_tool(name, arguments)
@@ -198,7 +198,7 @@ async def talk(gate: list[str], case: Case) -> dict[str, bool]:
 
 
 def run(name: str, env: Path) -> bool:
-    """One server: imported, narrowed, called, and its ledger validated."""
+    """Import, narrow and call one server, and validate the ledger; return whether all is well."""
     with tempfile.TemporaryDirectory(prefix=f"tcc-{name}-") as folder:
         home = Path(folder)
         case = CASES[name](home)
@@ -226,7 +226,7 @@ def run(name: str, env: Path) -> bool:
 
 
 def main() -> int:
-    """Build the environments, and take each server through the gate."""
+    """Create the environments, and test each server through the gate."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PACKAGES))
     parser.add_argument("--envs", type=Path, help="folder of the environments, which is kept")

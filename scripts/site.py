@@ -1,9 +1,9 @@
-"""Puts what the pages of docs/ name outside of it on the site, too, so that no link leads nowhere.
+"""Adds the files outside docs/ that pages of docs/ link to, so that no link of the site breaks.
 
-A hook of mkdocs (mkdocs.yml). A page may name any file or folder of the checkout, as it may where
-the pages are read in the repository. Each such file becomes a page or a file below `source/`, and
-links are turned to it: Markdown is a page, a folder a list of its files, anything else a text or a
-picture.
+A hook of mkdocs (mkdocs.yml).  Pages in the repository may link to any file or folder of the
+checkout.  Each such file becomes a page or a file below `source/` of the site, and links are
+changed to it.  A Markdown file becomes a page, a folder becomes a list of its files, and any other
+file becomes a text or a picture.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OUTSIDE = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
 
 
 def targets(text: str) -> list[str]:
-    """What the links and pictures of a Markdown text name, in their order."""
+    """Return the targets of the links and pictures in a Markdown text, in order."""
     inlines = [token for token in MarkdownIt().enable("table").parse(text) if token.children]
     found = [child for token in inlines for child in token.children or ()]
     named = [str(child.attrs.get("href") or child.attrs.get("src") or "") for child in found]
@@ -38,9 +38,14 @@ def targets(text: str) -> list[str]:
 
 
 def place(page: str, target: str) -> str | None:
-    """The path in the checkout that a link of the page (a path in the checkout) leads to.
+    """Return the path in the checkout that a link leads to.
 
-    None where it is an address elsewhere, or an anchor of the page itself.
+    Args:
+        page: the path of the page in the checkout.
+        target: the target of the link.
+
+    Returns:
+        None if the target is a URL, or an anchor of the page itself.
     """
     if OUTSIDE.match(target):
         return None
@@ -49,7 +54,7 @@ def place(page: str, target: str) -> str | None:
 
 
 def uri(path: str) -> str:
-    """Where a path in the checkout stands among the sources of the site."""
+    """Return the place of a checkout's path among the sources of the site."""
     inside = path.startswith("docs/")
     base = path.removeprefix("docs/") if inside else SOURCE + path
     if (ROOT / path).is_dir():
@@ -59,7 +64,7 @@ def uri(path: str) -> str:
 
 
 def content(path: str) -> str | bytes:
-    """What stands there: of a folder a page that lists its files."""
+    """Return the content for a path; for a folder, its README or a page that lists its files."""
     at = ROOT / path
     if not at.is_dir():
         return at.read_bytes()
@@ -70,24 +75,24 @@ def content(path: str) -> str | bytes:
 
 
 def _in_checkout(name: str) -> str:
-    """The path in the checkout of a source of the site."""
+    """Return the path in the checkout of a source of the site."""
     return name.removeprefix(SOURCE) if name.startswith(SOURCE) else f"docs/{name}"
 
 
 def slugify(text: str, separator: str) -> str:
-    """The name of a heading, as GitHub makes it, so that links hold in both places."""
+    """Return the anchor of a heading as GitHub makes it, so that links work in both places."""
     kept = [c for c in text.lower() if c in " _-" or unicodedata.category(c)[0] in "LN"]
     return "".join(kept).strip().replace(" ", separator)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Headings get the names that they have in the repository."""
+    """Give headings the same anchors as in the repository."""
     config.mdx_configs["toc"]["slugify"] = slugify
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds what pages name, and what is named by pages that were added."""
+    """Add the files that pages link to, and the files that added pages link to."""
     from mkdocs.structure.files import File
 
     waiting = list(files.documentation_pages())
@@ -106,7 +111,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turns each link to what it names among the sources of the site."""
+    """Change each link of a page to the place of its target among the sources of the site."""
     here = page.file.src_uri
     for target in sorted(set(targets(markdown)), key=len, reverse=True):
         path = place(_in_checkout(here), target)

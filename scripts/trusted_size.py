@@ -1,8 +1,8 @@
-"""Print how many files and lines of certs a reader of each verdict trusts.
+"""Print how many files and lines of certs a reader has to trust for each verdict.
 
     python scripts/trusted_size.py
 
-A row counts the module that decides and every module of certs that it may import, also inside of
+A row counts the module that decides, and every module of certs that it may import, also inside
 functions.  Imports of an `__init__.py` do not count: they only offer names to other packages.
 `code` leaves out blank lines, comments and docstrings.
 """
@@ -28,7 +28,7 @@ _SILENT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 
 
 class _Finder(ModuleFinder):
-    """Finds what modules import, except for the modules of packages themselves."""
+    """Finds the modules that modules import, but does not follow the imports of packages."""
 
     def scan_code(self, co: CodeType, m: Any) -> None:
         if m.__path__ is None:
@@ -36,14 +36,14 @@ class _Finder(ModuleFinder):
 
 
 def files(module: str) -> list[Path]:
-    """Return the files of certs that a module may load, its own included."""
+    """Return the files of certs that a module may load, including its own file."""
     finder = _Finder(path=[str(CERTS)])
     finder.import_hook(f"tcc_certs.{module}", fromlist=["*"])
     return [Path(found.__file__) for found in finder.modules.values() if found.__file__]
 
 
 def code_lines(path: Path) -> int:
-    """Count the lines that are neither blank, nor comment, nor docstring."""
+    """Count the lines that are not blank, comment or docstring."""
     lines: set[int] = set()
     before = tokenize.ENCODING
     with path.open("rb") as file:
