@@ -26,7 +26,7 @@ from tcc_certs.proof.plans import Plan, Plans, walk_of
 from tcc_certs.proof.questions import Question, begun, question_json, rules_of
 from tcc_certs.proof.reasons import fact_at_most
 from tcc_certs.proof.rules import Case, Wrong
-from tcc_certs.proof.scene import Scene
+from tcc_certs.proof.scene import MAX_ACTORS, Scene
 from tcc_runtime.exact.planned import plan_of
 
 TEXT = """# lint: allow TCC709 a test needs no costs
@@ -263,6 +263,17 @@ def test_a_call_of_a_closed_branch_is_gone() -> None:
     assert number_of(scene, "some", LOOKS, False) == some
     assert number_of(scene, "done", ("call", 2)) == done
     assert refused_at(scene, *begin, ["formula", 0], ["split", done]) == step(3)
+
+
+def test_a_branch_has_a_number_of_calls() -> None:
+    assert refused_at(scene_of(), *[["first", 1]] * 2000) == step(MAX_ACTORS - 2)
+    # A closed branch gives its calls back.
+    scene = scene_of()
+    some = number_of(scene, "some", LOOKS, False)
+    entered = [["first", 1]] * (MAX_ACTORS - 2)
+    assert refused_at(scene, ["split", some], *entered, ["formula", 0], *entered, ["x"]) == step(
+        2 * MAX_ACTORS - 2
+    )
 
 
 EQ, NE = ("eq", K, G), ("ne", K, G)

@@ -121,7 +121,9 @@ def parts_of(rules: Sequence[Rule], policy: Policy, plans: Plans) -> list[Part]:
         Unsupported: the kernel has no argument about a statement of this form.
     """
     found = []
+    scene = Scene(policy, None)
     for number, rule in enumerate(rules):
+        tools = scene.ordered(rule.tools or frozenset())
         match rule.kind:
             case "total":
                 if not _has_total(rule, policy) and not _is_total_of_plans(rule, plans):
@@ -129,17 +131,12 @@ def parts_of(rules: Sequence[Rule], policy: Policy, plans: Plans) -> list[Part]:
             case "owe":
                 found.append(Part(number, None))
                 if rule.within is not None:
-                    found += [Part(number, name) for name in _named(rule, policy)]
+                    found += [Part(number, name) for name in tools]
             case _ if rule.tools is None:
                 found.append(Part(number, None))
             case _:
-                found += [Part(number, name) for name in _named(rule, policy)]
+                found += [Part(number, name) for name in tools]
     return found
-
-
-def _named(rule: Rule, policy: Policy) -> list[str]:
-    """The tools of a rule, in the order of the core."""
-    return [tool.name for tool in policy.core.tools if tool.name in (rule.tools or ())]
 
 
 def _has_total(rule: Rule, policy: Policy) -> bool:

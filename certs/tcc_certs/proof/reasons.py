@@ -237,7 +237,7 @@ class Counted(NamedTuple):
     """
 
     view: Ground
-    tools: frozenset[str]
+    tools: forms.Tools
     where: frozenset[Ground]
     keys: frozenset[Ground] | None = frozenset()
     within: int | None = None
@@ -272,7 +272,7 @@ def _of_limit(scene: Scene, rule: Any, view: Ground) -> Counted | None:
     keys = [_key_of(scene, rule, term, view) for term in rule.per]
     return Counted(
         view=view,
-        tools=frozenset(rule.tools),
+        tools=rule.tools,
         where=frozenset([ground(one, {0: ("bound", 0), VIEW: view}) for one in rule.where]),
         keys=None if None in keys else frozenset([one for one in keys if one is not None]),
         within=rule.within,
@@ -374,7 +374,7 @@ def most_before(scene: Scene, variable: Variable, statement: int) -> Any | None:
         tool = scene.actors[counted.view[1]].tool
         own = 0 if tool is None else _least(scene, rule.what, [tool], ())
         room, least = exact_number(rule.total) - own, None
-        if _least(scene, rule.what, scene.policy.core.tool_of, ()) >= 0:
+        if _is_never_negative(scene, rule.what):
             least = _least(scene, rule.what, counted.tools, counted.where)
     elif isinstance(rule.most, forms.Constant) and _is_bounded(scene, counted, rule):
         room = rule.most.state[1]
@@ -388,6 +388,13 @@ def most_before(scene: Scene, variable: Variable, statement: int) -> Any | None:
     if least is None or least <= 0 or most is None:
         return None
     return max(0, Fraction(room, least) // 1) * max(0, most[1])
+
+
+def _is_never_negative(scene: Scene, what: str) -> bool:
+    """Whether no call has an amount below 0 under a total."""
+    if what not in scene.amounts:
+        scene.amounts[what] = _least(scene, what, scene.policy.core.tool_of, ()) >= 0
+    return bool(scene.amounts[what])
 
 
 def _is_bounded(scene: Scene, counted: Counted, rule: Any) -> bool:

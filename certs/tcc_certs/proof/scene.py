@@ -56,6 +56,7 @@ from tcc_certs.values.text_pattern import pattern_of
 
 Formula: TypeAlias = "bool | tuple[Any, ...]"
 
+MAX_ACTORS = 1 << 10  # of a branch
 NULL = constant(("z", None))
 _MIRRORED = {"<": ("lt", False), "<=": ("le", False), ">": ("lt", True), ">=": ("le", True)}
 
@@ -120,7 +121,7 @@ class _Shared(NamedTuple):
     """Tables that all scenes of a policy share."""
 
     rules: dict[int, Rule]
-    tools: list[str]
+    places: dict[str, int]
     fields: dict[str, dict[str, tuple[Field, bool]]]
     amounts: dict[Any, Any]
 
@@ -133,8 +134,8 @@ def _shared(policy: Policy) -> _Shared:
             | {one.name: (one, True) for one in tool.answers}
             for tool in policy.core.tools
         }
-        tools = [tool.name for tool in policy.core.tools]
-        found = _Shared(dict(enumerate(policy.rules)), tools, fields, {})
+        places = {tool.name: at for at, tool in enumerate(policy.core.tools)}
+        found = _Shared(dict(enumerate(policy.rules)), places, fields, {})
         policy.__dict__["_of_scenes"] = found
     return found
 
@@ -162,7 +163,7 @@ class Scene:
         self.literals: list[Ground] = []
         self._numbers: dict[Ground, int] = {}
         self.amounts = shared.amounts
-        self._tools = shared.tools
+        self._places = shared.places
         self._given = {one.name: one for one in policy.core.given}
         self._fields = shared.fields
 
@@ -171,14 +172,12 @@ class Scene:
     def enter(self, tool: str | None, view: int | None = None) -> int:
         """Add a call that is earlier than `view`, and return its number."""
         above = frozenset() if view is None else self.actors[view].above | {view}
-        self.actors.append(Actor(tool, above))
-        return len(self.actors) - 1
+        return self._enter(Actor(tool, above))
 
     def enter_like(self, call: int) -> int:
         """Add the first call of the tool of a call, and return its number."""
         actor = self.actors[call]
-        self.actors.append(Actor(actor.tool, actor.above, True))
-        return len(self.actors) - 1
+        return self._enter(Actor(actor.tool, actor.above, True))
 
     def enter_element(self, base: Ground) -> int:
         """Add an element of a list, and return its number."""
@@ -189,7 +188,17 @@ class Scene:
             members = [Field(name=name, steps=(), type=one) for name, one in pair if one]
             kind = RecordType(fields=tuple(members))
         declared = None if kind is None else Field(name="", steps=(), type=kind)
-        self.actors.append(Actor(None, base=base, declared=declared))
+        return self._enter(Actor(None, base=base, declared=declared))
+
+    def _enter(self, actor: Actor) -> int:
+        """Add an actor.
+
+        Raises:
+            ValueError: a branch has too many.  Each has the set of those that it is earlier than.
+        """
+        if len(self.actors) == MAX_ACTORS:
+            raise ValueError("too many calls")
+        self.actors.append(actor)
         return len(self.actors) - 1
 
     def this(self, number: int) -> Ground:
@@ -198,7 +207,7 @@ class Scene:
 
     def ordered(self, tools: Tools) -> list[str]:
         """The tools of a set, in the order of the core."""
-        return [tool for tool in self._tools if tool in tools]
+        return sorted(tools, key=self._places.__getitem__)
 
     def before(self, one: int, other: int) -> Formula:
         """That a call is earlier than another."""

@@ -22,7 +22,7 @@ from tcc_certs.proof import rules
 from tcc_certs.proof.ground import Ground, parts, picks
 from tcc_certs.proof.reasons import value_of
 from tcc_certs.proof.rules import Wrong
-from tcc_certs.proof.scene import Formula, Scene, calls_in, contradicts
+from tcc_certs.proof.scene import MAX_ACTORS, Formula, Scene, calls_in, contradicts
 from tcc_runtime.exact.planned import Paths, SearchedPlan
 from tcc_runtime.exact.theory import Theory
 
@@ -226,6 +226,8 @@ class Search:
     # Growth.
 
     def _grow(self, active: list[tuple[Key, Formula]]) -> Closed | None:
+        if len(self.scene.actors) == MAX_ACTORS:
+            raise Deeper
         for makes in (self._lemmas, self._instances, self._uses):
             steps = [step for step in makes() if step not in self._done]
             if steps:

@@ -137,6 +137,7 @@ class _Work:
     rounds: int = 0
     nearest: str = ""
     _shown: float = 0.0
+    _numbers: dict[Rule, list[int]] = field(default_factory=dict)
     _reach: tuple[int, int] = (-1, 0)
     arguments: list[dict[str, Json]] = field(default_factory=list)
 
@@ -152,6 +153,13 @@ class _Work:
         except Rejected:
             self.make_plan = None
             return None
+
+    def equal(self, policy: Policy, rule: Rule) -> list[int]:
+        """Return the numbers of the statements of the policy that are equal to a statement."""
+        if not self._numbers:
+            for number, one in enumerate(policy.rules):
+                self._numbers.setdefault(one, []).append(number)
+        return self._numbers.get(rule, [])
 
     def tick(self) -> None:
         now = self.clock()
@@ -276,8 +284,7 @@ def _argued(work: _Work, policy: Policy, rule: Rule, part: Part) -> str:
             _tried(work, maker(), model)
 
     most = 0
-    equal = [number for number, one in enumerate(policy.rules)
-             if one.kind == rule.kind and one.then == rule.then and one == rule]  # fmt: skip
+    equal = work.equal(policy, rule)
     if equal and _searched(work, policy, rule, part, 2, _ignored, None, equal) == "closed":
         return ""
     for most in range(ROUNDS + 1):
