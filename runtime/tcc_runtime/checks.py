@@ -1,7 +1,7 @@
-"""The checks of a run: what is looked at before an item is popped, and what a firing guard does.
+"""The checks of a run, which look at an item before it is popped, and the effects of their guards.
 
-Text: docs/spec/race.md, sections 10 and 19.  Each is handed to the loop where the run can need it.
-Cost: a few comparisons an item.
+Text: docs/spec/race.md, sections 10 and 19.  The loop gets only the checks that the run can need.
+Cost: a few comparisons for each item.
 """
 
 from __future__ import annotations
@@ -23,33 +23,37 @@ from tcc_runtime.states import State
 
 
 class AskSink(Protocol):
-    """Gets the asks of a run."""
+    """Receives the questions of a run."""
 
     def requeue(self, item: Item) -> None:
-        """An item was pushed again with its present key."""
+        """Receive an item that was pushed again with its present key."""
 
     def reserve(self, edge: Item, choice: Choice, spent: SpentAmounts, wish: Wish | None) -> None:
-        """Somebody is going to be asked; `spent` is what all asks before took.
+        """Receive the choice of a model before its question; `spent` is the cost of all earlier
+        questions.
 
-        `wish` is what the account says, where there is one; one that is not granted: nobody is.
+        `wish` is the reservation of the account, if the run has one.  If it is not granted, the
+        question is not asked.
         """
 
     def refine(self, asked: AnsweredAsk, spent: SpentAmounts) -> None:
-        """Somebody has answered."""
+        """Receive an answer."""
 
     def exhausted(self, edge: Item | None, spent: SpentAmounts) -> None:
-        """No ask is left."""
+        """Receive the end of the questions: no model is left for `edge`, or the budget is exceeded
+        (None).
+        """
 
 
 class Timed:
-    """Whether the time is up."""
+    """Stops the run if its time is over."""
 
     def __init__(self, search: Search, late: Callable[[], bool]) -> None:
         self._search = search
         self._late = late
 
     def __call__(self, item: Item) -> Verdict:
-        """Ends the run."""
+        """Return Stop.MAX_SECONDS if the time is over, else None."""
         if not self._late():
             return None
         self._search.fire(SearchGuard.TIMEOUT)
@@ -57,14 +61,14 @@ class Timed:
 
 
 class Capped:
-    """Whether as many nodes as may be were expanded."""
+    """Stops the run if the allowed number of nodes was expanded."""
 
     def __init__(self, search: Search, most: int) -> None:
         self._search = search
         self._most = most
 
     def __call__(self, item: Item) -> Verdict:
-        """Ends the run."""
+        """Return Stop.MAX_EXPANSIONS if the number is reached, else None."""
         if self._search.expansions < self._most:
             return None
         self._search.fire(SearchGuard.CAP)
@@ -72,14 +76,16 @@ class Capped:
 
 
 class Deep:
-    """Whether a node is deeper than any plan; only an unverified artifact has one."""
+    """Stops the run at a node that is deeper than any plan, which only an unverified artifact can
+    have.
+    """
 
     def __init__(self, search: Search, longest: int) -> None:
         self._search = search
         self._longest = longest
 
     def __call__(self, item: Item) -> Verdict:
-        """Ends the run."""
+        """Return Stop.GUARD if the node is too deep, else None."""
         if sum(1 for _ in nodes_up(item)) - 1 <= self._longest:
             return None
         self._search.fire(SearchGuard.CAP)
@@ -87,11 +93,11 @@ class Deep:
 
 
 class Counted:
-    """What the count of a node is good for.
+    """Checks which mode the count of a node allows.
 
     Args:
-        counts: of an opened state.
-        fall_back: goes on in fallback mode.
+        counts: returns the kind of an opened state's count.
+        fall_back: switches to fallback mode.
     """
 
     def __init__(
@@ -102,7 +108,7 @@ class Counted:
         self._fall_back = fall_back
 
     def __call__(self, item: Item) -> Verdict:
-        """Goes down to where the count suffices; ends the run where it is wrong."""
+        """Lower the mode to one that the count allows; stop the run if the count is wrong."""
         search = self._search
         if search.mode == "fallback":
             return None
@@ -117,9 +123,9 @@ class Counted:
             search.downgrade(Claim.NONE, SearchGuard.COUNT)
             return AGAIN
         if counts is CountKind.UPPER and search.mode == "exact":
-            # Exact counts turn out to be bounds; only an unverified artifact has such ones.  What
-            # holds of bounds holds if m is no less than its sum in *every* state, which nobody has
-            # shown: nothing is claimed.
+            # The counts are bounds although the manifest says exact, which is possible only in an
+            # unverified artifact. The guarantees for bounds need m >= its sum in *every* state,
+            # which was not checked. So the run claims nothing.
             search.mode = "surrogate"
             search.switched = True
             search.downgrade(Claim.NONE, SearchGuard.COUNT)
@@ -127,13 +133,13 @@ class Counted:
 
 
 class AskCheck:
-    """Asks what calls cost before it matters.
+    """Asks for the costs of calls when they are needed.
 
     Args:
-        late: whether the time is up.
-        fall_back: goes on in fallback mode.
-        sink: gets the asks; None: there is none.
-        finalized: whether items have keys of their own arrivals.
+        late: returns whether the time is over.
+        fall_back: switches to fallback mode.
+        sink: receives the questions; None: no sink.
+        finalized: whether items have keys from their own arrivals.
     """
 
     def __init__(
@@ -153,12 +159,12 @@ class AskCheck:
         self._finalized = finalized
 
     def slack(self, item: Item) -> int | None:
-        """How far the greatest key lies above what the k best leaves are worth at least, Q64.64.
+        """Return how far the greatest key is above the least value of the k best leaves, Q64.64.
 
-        A leaf that was popped is worth its value, one of the frontier -beta C - ln E at the
-        greatest that its calls may cost.  None where keys are not of own arrivals, and of fewer
-        than k leaves.  Below an item of the heap no key is greater, and no leaf is worth more than
-        its key: so what cannot count is not looked at.
+        A popped leaf has its value; a leaf of the frontier has at least -beta C - ln E at the
+        greatest cost of its calls.  None if keys are not from own arrivals, or if fewer than k
+        leaves are known.  In the heap no key below an item is greater than the item's key, and no
+        leaf has a value above its key.  So subtrees of the heap that cannot matter are skipped.
         """
         search = self._search
         if not self._finalized or search.mode == "fallback":
@@ -182,12 +188,12 @@ class AskCheck:
         return min(-item[ORDER] - known[0], Q64_MAX) if len(known) >= k else None
 
     def overspent(self) -> None:
-        """Before anything else is looked at."""
+        """Stop asking if the budget is exceeded; called before any item is looked at."""
         if self._refinement.overspent:
             self._exhaust(None)
 
     def requeue(self, item: Item) -> Verdict:
-        """Pushes the greatest item again, where answers have brought its key down."""
+        """Push the greatest item again if answers have lowered its key."""
         if not self._refinement.narrowed:
             return None
         search = self._search
@@ -203,7 +209,9 @@ class AskCheck:
         return AGAIN
 
     def ask(self, item: Item) -> Verdict:
-        """Asks what the call costs whose cost has to be known, where a model is left that fits."""
+        """Ask for the cost of the call that has to be known, if a model is left that fits the
+        budget.
+        """
         search, refinement, sink = self._search, self._refinement, self._sink
         edge = refinement.due(item)
         if edge is None:
@@ -229,7 +237,7 @@ class AskCheck:
         return AGAIN
 
     def _exhaust(self, edge: Item | None) -> None:
-        """Nothing more is asked; the remainder of the run is fallback."""
+        """Ask nothing more, and switch to fallback mode for the rest of the run."""
         search, refinement = self._search, self._refinement
         refinement.closed = True
         search.fire(SearchGuard.BUDGET)

@@ -1,4 +1,6 @@
-"""What the runtime raises besides ``Rejected``: settings, answers, roundings, ledgers at fault."""
+"""Exceptions of the runtime other than ``Rejected``: settings, answers, roundings, ledgers,
+servers.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +10,17 @@ from typing import Final
 
 
 def mismatch(expected: object, found: object) -> str:
-    """What was expected and what was found, as messages say it."""
+    """Return "expected X, found Y" for messages."""
     return f"expected {expected}, found {found}"
 
 
 class SettingsError(ValueError):
-    """A setting of a run is out of its range.
+    """A setting is outside its range.
 
     Args:
-        field: the setting.
-        expected: what it may be.
-        found: what was given.
+        field: the name of the setting.
+        expected: a description of the allowed values.
+        found: the value that was given.
     """
 
     def __init__(self, field: str, expected: str, found: object) -> None:
@@ -33,13 +35,13 @@ class SettingsError(ValueError):
 
 
 class GivenRefused(SettingsError):
-    """What a session is given is not what its grammar declares.
+    """An attribute of a session is not as its grammar declares it.
 
     Args:
-        code: R102, R103, R105 or R106.
-        name: the attribute.
-        expected: what it may be.
-        found: what it is, but for its value.
+        code: R102, R103, R104, R105 or R106.
+        name: the name of the attribute.
+        expected: a description of the allowed values.
+        found: a description of the value, without the value itself.
     """
 
     def __init__(self, code: str, name: str, expected: str, found: str) -> None:
@@ -52,16 +54,16 @@ class GivenRefused(SettingsError):
 
 
 class AfterRefused(SettingsError):
-    """The calls that a run is to go on from are no prefix of a plan.
+    """The calls with which a run shall begin are no prefix of a plan.
 
     Args:
-        place: of the first one that may not stand there, from 1.
-        call: that one.
-        allowed: some calls that might, in order.
-        number: how many there are.
+        place: the position of the first call that is not allowed, from 1.
+        call: this call.
+        allowed: some calls that are allowed there, in order.
+        number: the number of calls that are allowed there.
 
     Attributes:
-        code: of the catalogue of diagnostics.
+        code: the code in the catalogue of diagnostics.
     """
 
     code = "TCC901"
@@ -80,12 +82,12 @@ class AfterRefused(SettingsError):
 
 
 class AnswerError(ValueError):
-    """What a quoter answered is no answer at all.
+    """The value that a quoter returned is no answer.
 
     Args:
         field: the part of the answer.
-        expected: what it may be.
-        found: what it was.
+        expected: a description of the allowed values.
+        found: the value.
     """
 
     def __init__(self, field: str, expected: str, found: object) -> None:
@@ -99,15 +101,15 @@ class AnswerError(ValueError):
 
 
 class Undecided(ArithmeticError):
-    """A rounding that the greatest working precision does not decide; the run stops there."""
+    """The greatest working precision does not decide a rounding.  The run stops there."""
 
 
 class LedgerError(OSError):
-    """The ledger can no longer be written.  The file, if there is one, keeps what was written.
+    """The ledger cannot be read or written any more.  Its file keeps the lines that were written.
 
     Args:
         path: the ledger.
-        cause: what the operating system said.
+        cause: the error of the operating system.
     """
 
     def __init__(self, path: str, cause: OSError) -> None:
@@ -120,14 +122,14 @@ class LedgerError(OSError):
 
 
 class OutputRefused(OSError):
-    """A name that is to be written is that of something else than a regular file.
+    """An output path names something other than a regular file.
 
     Args:
-        path: the name.
-        kind: what is there.
+        path: the path.
+        kind: the kind of the existing file.
 
     Attributes:
-        code: of the catalogue of diagnostics.
+        code: the code in the catalogue of diagnostics.
     """
 
     code = "TCC801"
@@ -156,10 +158,10 @@ class OutputBusy(OSError):
 
 
 class WorkerLost(RuntimeError):
-    """A process that made runs ended before it answered.
+    """A worker process ended before it answered.
 
     Args:
-        how: what is known of its end.
+        how: a description of its end.
     """
 
     def __init__(self, how: str) -> None:
@@ -179,12 +181,12 @@ class LedgerBusy(LedgerError):
 
 
 class ResumeError(ValueError):
-    """A ledger that is not the one of the run that should go on.
+    """A ledger, store or key is not the one that the run or session can continue.
 
     Args:
         path: the place in the ledger.
-        expected: what the run would have written there.
-        found: what stands there.
+        expected: the expected value there.
+        found: the value there.
     """
 
     def __init__(self, path: str, expected: object, found: object) -> None:
@@ -199,11 +201,11 @@ class SessionEnded(ResumeError):
 
 
 class NotCarried(ResumeError):
-    """A session whose records lack something that another artifact needs."""
+    """The records of a session lack values that another artifact needs."""
 
 
 class GivenOtherwise(ResumeError):
-    """A session that was given something else when it began."""
+    """The session began with other attributes."""
 
 
 OWN_MODEL: Final = (
@@ -214,15 +216,15 @@ NEEDS_MODEL: Final = "models make its calls: its function needs a parameter 'mod
 
 
 class Failed(Exception):
-    """Raised by a tool whose call is known not to have happened."""
+    """Raised by a tool to state that its call had no effect."""
 
 
 class BindingError(ValueError):
-    """Nothing can be called for a tool.
+    """A tool cannot be called, or cannot be guarded.
 
     Args:
-        name: of the tool, or of a server.
-        what: why.
+        name: the name of the tool, or of a server.
+        what: the reason.
     """
 
     def __init__(self, name: str, what: str) -> None:
@@ -231,11 +233,11 @@ class BindingError(ValueError):
 
 
 class ServerError(RuntimeError):
-    """A server of the Model Context Protocol that cannot be started, or is not understood."""
+    """An MCP server cannot be started, or does not follow the protocol."""
 
 
 class ServerDrift(RuntimeError):
-    """A server's tools are not those that were locked, or not those that the grammar names.
+    """The tools of a server differ from the locked ones, or the server lacks a tool of the grammar.
 
     Args:
         findings: one sentence for each tool.

@@ -1,9 +1,8 @@
-"""What guards and checks speak of: names of guards, reasons to stop, kinds of counts, and Phi.
+"""Names of guards, reasons to stop, kinds of counts, and the potential Phi.
 
 The checks themselves are in :mod:`tcc_runtime.checks`.
-
-Text: docs/spec/race.md, section 10; where each is recorded: docs/spec/ledger.md, section 5.
-Cost: a few comparisons an expansion.
+Text: docs/spec/race.md, section 10; the records of guards: docs/spec/ledger.md, section 5.
+Cost: a few comparisons for each expansion.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _NANO_PLACES = 9
 
 
 class SearchGuard(StrEnum):
-    """Guards by the name under which a ledger has them."""
+    """The guards, by their names in ledgers."""
 
     ACYCLICITY = "AcyclicityFail"
     BUDGET = "BudgetFail"
@@ -33,7 +32,7 @@ class SearchGuard(StrEnum):
 
 
 class Stop(StrEnum):
-    """Why a run ended."""
+    """The reasons why a run ended."""
 
     BOUND = "bound"
     EXHAUSTED = "exhausted"
@@ -45,17 +44,19 @@ class Stop(StrEnum):
 
     @property
     def certifies(self) -> bool:
-        """True if no plan outside can be better."""
+        """True if no unexamined plan can be better."""
         return self is Stop.BOUND or self is Stop.EXHAUSTED
 
 
 def is_late(seconds: float, most: int | None) -> bool:
-    """Return whether the time is up, `seconds` after the run began; `most` is in milliseconds."""
+    """Return whether the time is over: `seconds` since the run began, `most` in milliseconds or
+    None.
+    """
     return most is not None and seconds * 1000 >= most
 
 
 class CountKind(StrEnum):
-    """What a node's race count is good for."""
+    """The kind of a node's race count: exact, an upper bound, unusable, or wrong."""
 
     EXACT = "exact"
     UPPER = "upper"
@@ -64,7 +65,7 @@ class CountKind(StrEnum):
 
 
 def counts_of(state: State) -> CountKind:
-    """What the count of an opened state, and those of its children, are good for."""
+    """Return the kind of the counts of an opened state and its children."""
     if state.count == 0 or not state.complete:
         return CountKind.NONE
     if state.slack < 0 or not state.sound:
@@ -73,7 +74,9 @@ def counts_of(state: State) -> CountKind:
 
 
 class Descent:
-    """Phi of a node's parent and of the node, their difference, Q32.32; and what fired."""
+    """Phi of a node's parent and of the node, and their difference, all Q32.32; and whether guards
+    fired.
+    """
 
     __slots__ = ("after", "before", "clamp", "delta", "fails")
 
@@ -88,7 +91,8 @@ class Descent:
 class PotentialSum:
     """Phi(v) = (L - depth) + alpha * sum of cost_high of the prefix, in exact decimals.
 
-    It must fall by eta at least at every expansion; by alpha 0 it falls by 1, and eta <= 1.
+    It must decrease by at least eta at every expansion.  With alpha = 0 it decreases by 1, and eta
+    <= 1.
     """
 
     __slots__ = ("_alpha", "_eta", "_longest", "_unit")
@@ -96,14 +100,14 @@ class PotentialSum:
     def __init__(self, settings: Settings, longest: int) -> None:
         alpha, places = parse_decimal(settings.alpha, "alpha", Code.LEDGER_SCHEMA)
         eta, eta_places = parse_decimal(settings.eta, "eta", Code.LEDGER_SCHEMA)
-        # One denominator for all: 10^(9 + both places).
+        # A common denominator: 10^(9 + both places).
         self._alpha: int = alpha * 10**eta_places
         self._eta = eta * 10 ** (places + _NANO_PLACES)
         self._unit: int = 10 ** (places + eta_places + _NANO_PLACES)
         self._longest = longest
 
     def descent(self, item: Item) -> Descent | None:
-        """The step into a node; None at the root and where alpha is 0."""
+        """Return the step into a node; None at the root, and if alpha is 0."""
         if self._alpha == 0:
             return None
         calls = calls_of(item)

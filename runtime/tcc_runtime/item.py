@@ -1,11 +1,12 @@
 """An item of the frontier: a node of the prefix tree, a leaf, or the remainder of a node.
 
-Text: docs/spec/race.md, sections 2, 5, 8 and 18.  An item is a tuple, as millions of them are made
-and compared.  The first nine members are the same whatever it is computed with; those that follow
-are the numbers of the rung that made it (:mod:`tcc_runtime.numbers`), or of the fallback.
-The remainder of a node is a few numbers for each draw, shared by the items of the node; only the
-last of them is ever in a frontier.  An item refers to the one that it was drawn from, so that it
-can be computed again along its path.
+Text: docs/spec/race.md, sections 2, 5, 8 and 18.  An item is a tuple, because millions of them are
+created and compared.  The first nine members do not depend on the rung.  The others are the numbers
+of the rung that made the item (:mod:`tcc_runtime.numbers`), or of the fallback.
+
+The remainder of a node is a few numbers for each draw, shared by the items of the node.  Only the
+last of these items is in a frontier.  An item refers to the item that it was drawn from, so that
+its numbers can be computed again along its path.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from typing import Any, Final, TypeAlias
 
 from tcc_runtime.states import View, WeightedCall
 
-ORDER: Final = 0  # minus the published key; of floating enclosures a lower bound of it, a float
-ID: Final = 1  # D of a node, L of a leaf, the id of what is left
-VIEW: Final = 2  # of its state; None at a leaf
+ORDER: Final = 0  # minus the published key; with floating enclosures a lower bound of it, a float
+ID: Final = 1  # D of a node, L of a leaf, the id of a remainder
+VIEW: Final = 2  # the view of its state; None at a leaf
 LEFT: Final = 3  # the remainder of a node; None at a node and at a leaf
 SOURCE: Final = 4  # the item that it was drawn from; None at the root
 PLACE: Final = 5  # index among the children of its parent
-EDGE: Final = 6  # of the parent's view, which leads here; None at the root and where LEFT is not
-WORD: Final = 7  # the PRF word of its arrival; WON where it won; None until it is drawn
-HELD: Final = 8  # what the statements left to the run have seen; None where there are none
-OWN: Final = 9  # the first of the rung's own members
+# the edge of the parent's view that leads here; None at the root and for remainders
+EDGE: Final = 6
+WORD: Final = 7  # the PRF word of its arrival; WON if it won; None until it is drawn
+HELD: Final = 8  # the tally of the statements that the run enforces; None if it enforces none
+OWN: Final = 9  # index of the first member that the rung defines
 
 WON: Final = -1
 
@@ -34,11 +36,11 @@ Item: TypeAlias = tuple[Any, ...]
 class UndrawnChildren:
     """The children of one node that were not drawn yet.
 
-    `taken` is a tree of partial sums over places from 1: entry i has the masses that were taken of
-    the last lowbit(i) places.  Finding and taking cost a logarithm of the number of children.
+    `_taken` is a Fenwick tree over places from 1: entry i has the masses that were removed from the
+    lowbit(i) places up to i.  Finding and removing take logarithmic time in the number of children.
 
     Attributes:
-        drawn: the places of those that were.
+        drawn: the places of the children that were drawn.
     """
 
     __slots__ = ("_cumulative", "_taken", "drawn")
@@ -49,7 +51,10 @@ class UndrawnChildren:
         self.drawn: set[int] = set()
 
     def find(self, line: int) -> int:
-        """The first place whose running sum over those left exceeds `line`; past the end: none."""
+        """Return the first place whose running sum over the undrawn children exceeds `line`.
+
+        The number of children, if no place does.
+        """
         cumulative, taken = self._cumulative, self._taken
         size = len(cumulative)
         place, before = 0, 0
@@ -65,11 +70,11 @@ class UndrawnChildren:
         return place
 
     def mass(self, place: int) -> int:
-        """The mass of a child."""
+        """Return the mass of a child."""
         return self._cumulative[place] - (self._cumulative[place - 1] if place else 0)
 
     def take(self, place: int) -> None:
-        """Removes a child."""
+        """Remove a child."""
         mass, taken, at = self.mass(place), self._taken, place + 1
         while at <= len(self._cumulative):
             taken[at] = taken.get(at, 0) + mass
@@ -80,17 +85,17 @@ class UndrawnChildren:
 class NodeRemainder:
     """The remainder of a node, from its second draw on.
 
-    After the first draw an integer stands for it, as most of what is left is never drawn from: the
-    place that was drawn (past the last child a phantom), or its complement where no child was
-    pushed.
+    After the first draw an integer represents it, because most remainders are never drawn from.
+    The integer is the place that was drawn (the number of children for a phantom), or its
+    complement if no child was pushed.
 
     Attributes:
         node: the item of the node.
-        step: how many draws were before, 1 or more.
+        step: the number of earlier draws, 1 or more.
         mass: the remainder of the node's race count, in units of m.
-        size: how many children are left.
+        size: the number of children that are left.
         pool: the children before the latest draw.
-        last: the place of the latest draw, which `pool` still has.
+        last: the place of the latest draw, which is still in `pool`.
         barren: whether no child of the node has been pushed.
     """
 
@@ -115,24 +120,24 @@ class NodeRemainder:
         self.barren = barren
 
     def drawn(self) -> frozenset[int]:
-        """The places that were drawn."""
+        """Return the places that were drawn."""
         return frozenset((*self.pool.drawn, self.last))
 
 
 def step_of(left: NodeRemainder | int) -> int:
-    """How many draws were before."""
+    """Return the number of earlier draws of a remainder."""
     return 1 if isinstance(left, int) else left.step
 
 
 def mass_of(left: NodeRemainder | int, view: View) -> int:
-    """The remainder of the race count of a node with this view."""
+    """Return the rest of the race count of a node with this view."""
     if isinstance(left, int):
         return view.left(left if left >= 0 else ~left)[0]
     return left.mass
 
 
 def whole(node: Item, left: NodeRemainder | int, view: View) -> NodeRemainder:
-    """The remainder of `node`, written out."""
+    """Return the remainder of a node as a NodeRemainder."""
     if not isinstance(left, int):
         return left
     last = left if left >= 0 else ~left
@@ -141,7 +146,7 @@ def whole(node: Item, left: NodeRemainder | int, view: View) -> NodeRemainder:
 
 
 def node_of(item: Item) -> Item:
-    """The node that an item is, or that it is left of."""
+    """Return the node of an item: the item itself, or the node whose remainder it is."""
     left = item[LEFT]
     if left is None:
         return item
@@ -150,13 +155,15 @@ def node_of(item: Item) -> Item:
 
 
 def above(item: Item) -> Item | None:
-    """The node above a node or a leaf."""
+    """Return the parent node of a node or a leaf; None at the root."""
     source = item[SOURCE]
     return None if source is None else node_of(source)
 
 
 def nodes_up(item: Item) -> Iterator[Item]:
-    """A node or a leaf, its parent, and so on up to the root; of what is left, from its node."""
+    """Yield a node or a leaf, its parent, and so on up to the root.  A remainder begins with its
+    node.
+    """
     step: Item | None = node_of(item)
     while step is not None:
         yield step
@@ -164,7 +171,7 @@ def nodes_up(item: Item) -> Iterator[Item]:
 
 
 def call_of(item: Item) -> WeightedCall | None:
-    """The call that leads to a node; None at the root and at a leaf."""
+    """Return the call that leads to a node; None at the root and at a leaf."""
     edge = item[EDGE]
     if edge is None:
         return None
@@ -173,7 +180,7 @@ def call_of(item: Item) -> WeightedCall | None:
 
 
 def calls_of(item: Item) -> list[WeightedCall]:
-    """The calls that lead to an item, first to last."""
+    """Return the calls that lead to an item, from the root on."""
     found: list[WeightedCall] = []
     step = node_of(item)
     while step[EDGE] is not None:
@@ -186,7 +193,7 @@ def calls_of(item: Item) -> list[WeightedCall]:
 
 
 def state_view(item: Item) -> View:
-    """The view of an item that is no leaf."""
+    """Return the view of an item that is no leaf."""
     view: View | None = item[VIEW]
     if view is None:
         raise ValueError("a leaf has no state")

@@ -1,14 +1,16 @@
-"""Which restrictions keep a sequence of calls from being a plan, or from being continued to one.
+"""Blame: the restrictions that keep a sequence of calls from being a plan, or the start of one.
 
 A restriction is the plan expression, start and goal, a strict tool, or a statement.  The result is
 a smallest set of restrictions without which the sequence is possible.  A trial omits restrictions
 and follows the calls through the residuals of the core (:mod:`tcc_certs.corecheck.residuals`).  A
-restriction that forbids the sequence by itself is in every such set, so it needs one trial; other
+restriction that forbids the sequence by itself is in every such set, so it needs one trial.  Other
 sets are tried only if these restrictions do not suffice.
+
 Strict tools follow docs/spec/core.md, section 5: a trial removes residuals until each remaining
 call of a strict tool continues after each of its answers.
-Cost: a walk for each restriction, then trials within a bound; with strict tools all residuals of
-the core, within the budget, for each round of removal.
+
+Cost: a walk for each restriction, then trials within a bound.  With strict tools, each round of
+removal visits all residuals of the core, within the budget.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ def strict_edges(residuals: Residuals, budget: WorkBudget) -> Sequence[Mapping[i
     """Return the letters and next residuals of each residual; None if it leads to no plan.
 
     Raises:
-        Rejected: D201 it takes too much work.
+        Rejected: D201: it takes too much work.
     """
     rows = _explored(residuals, budget)
     while True:
@@ -90,18 +92,18 @@ def _stays(residuals: Residuals, row: _Row, letter: int, alive: set[int]) -> boo
     return bool(sisters) and all(row.get(sister, -1) in alive for sister in sisters)
 
 
-# Which statements.
+# Search for a smallest set.
 
 _STEPS: Final = 200_000  # units of work for one trial
-_ALL_STEPS: Final = 4_000_000  # for all of them
+_ALL_STEPS: Final = 4_000_000  # for all trials together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blame:
-    """The restrictions to blame.
+    """The restrictions that exclude a sequence.
 
     Attributes:
-        sets: smallest sets, in the order of the text; only the first one, or all.
+        sets: smallest sets, in the order of the text: all of them, or only the first.
         smallest: whether the search proved that no smaller set suffices, and that no set of this
             size comes before; False if the bound on work ended the search.
     """
@@ -118,18 +120,18 @@ def blame(
     ends: bool,
     every: bool,
 ) -> Blame:
-    """Return why no plan of `core` is `word` (`ends`), or begins with it.
+    """Return the restrictions that exclude plans equal to `word` (`ends`), or beginning with it.
 
     Args:
         statements: the restrictions, in the order of the text.
-        word: calls of the core.
-        every: find all smallest sets, not only the first.
+        word: indices of calls of the core.
+        every: whether to find all smallest sets; False: only the first.
     """
     return _Trials(core, statements, word, ends).blame(every)
 
 
 class _Spent(WorkBudget):
-    """A budget that counts what is spent."""
+    """A budget that counts the work."""
 
     __slots__ = ("spent",)
 
@@ -184,7 +186,9 @@ class _Trials:
     def _irreducible(
         self, forced: Sequence[WrittenStatement], others: Sequence[WrittenStatement]
     ) -> tuple[WrittenStatement, ...]:
-        """Restrictions that suffice, each of them needed as far as the bound on work shows."""
+        """Return restrictions that together exclude the word; each is needed, unless work ran
+        out.
+        """
         chosen = {*forced, *others}
         self._left = _ALL_STEPS
         for statement in reversed(others):
@@ -193,8 +197,8 @@ class _Trials:
         return tuple([s for s in self._statements if s in chosen])
 
     def _possible_alone(self, statement: WrittenStatement) -> bool:
-        """Return whether the restriction alone allows the word; a strict tool alone forbids
-        nothing.
+        """Return whether this restriction, without others, allows the word.  A strict tool never
+        forbids by itself.
         """
         if statement.kind == "strict":
             return True
@@ -207,7 +211,9 @@ class _Trials:
         return self._tried({one.part for one in self._statements if one not in omitted})
 
     def _tried(self, kept: Collection[Part]) -> bool:
-        """Return whether these restrictions allow the word; False, and not sure, past the bound."""
+        """Return whether these restrictions allow the word; False, and not sure, if work runs
+        out.
+        """
         core, parts = restricted(self._core, kept)
         budget = _Spent(_STEPS + 4 * len(core.calls) * (len(parts) + len(core.patterns) + 1))
         try:
@@ -249,21 +255,21 @@ def lets_through(
     """Return whether a plan of `core` is `word` (`ends`), or begins with it.
 
     Args:
-        parts: of the statements that plans satisfy.
+        parts: the statements that plans must satisfy.
 
     Raises:
-        Rejected: D201 it takes too much work to decide.
+        Rejected: D201: the decision takes too much work.
     """
     return Walk(Residuals(core, parts, budget), budget).lets_through(word, ends=ends)
 
 
 class Walk:
-    """Words followed through residuals, whose tables are kept from word to word.
+    """Follows words through residuals, and keeps the tables for later words.
 
-    After an error its tables may lack something: it must not be used again.
+    After an error the tables may be incomplete, so the object must not be used again.
 
     Args:
-        budget: that of the residuals.
+        budget: the budget of the residuals.
     """
 
     def __init__(self, residuals: Residuals, budget: WorkBudget) -> None:
@@ -279,7 +285,7 @@ class Walk:
         """Return whether a plan is the word (`ends`), or begins with it.
 
         Raises:
-            Rejected: D201 it takes too much work to decide.
+            Rejected: D201: the decision takes too much work.
         """
         at = self._step(None, 0)
         for call in word:
@@ -293,12 +299,12 @@ class Walk:
             return False
         if ends:
             return self._residuals.stops[at]
-        # The edges of a core with strict tools lead to residuals with a plan only.
+        # With strict tools, edges lead only to residuals that have a plan.
         return self._is_strict or self._is_alive(at)
 
     def _is_alive(self, first: int) -> bool:
-        """Return whether a plan ends after a residual; breadth first, as there may be infinitely
-        many.
+        """Return whether a plan ends after a residual.  Searches breadth first, because residuals
+        may be infinitely many.
         """
         seen, todo = {first}, deque([first])
         alive = self._alive
@@ -319,7 +325,7 @@ class Walk:
         return False
 
 
-_Step: TypeAlias = "Callable[[int | None, int], int | None]"  # from None to the first residual
+_Step: TypeAlias = "Callable[[int | None, int], int | None]"  # maps None to the first residual
 
 
 def _strictly(residuals: Residuals, budget: WorkBudget) -> _Step:

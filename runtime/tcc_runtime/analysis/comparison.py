@@ -1,8 +1,8 @@
-"""How the plans of a new artifact, and everything else in its core, differ from an old one's.
+"""Comparison of a new artifact with an old one: the plans, and everything else in the core.
 
 Two artifacts are equal if their cores are.  Numbers are exact: artifacts whose counts are bounds
-are unfolded first.  If the unfolding, or the product, is too large, only the bounds are reported of
-plans.
+are unfolded first.  If the unfolding or the product is too large, only bounds on the plans are
+reported.
 Cost: that of :mod:`tcc_runtime.analysis.difference`.
 """
 
@@ -36,11 +36,12 @@ AMOUNTS: Final = ("cost", "price", "latency", "epsilon")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallChange:
-    """Change of one call.
+    """A call whose amounts changed.
 
     Attributes:
-        call: canonical text.
-        changes: (amount, old, new); a cost has both ends. Nano-units, cents, ms, nano.
+        call: the canonical text of the call.
+        changes: for each changed amount its name, the old and the new value.  A cost has two ends
+            in nano-units; the others have one value: cents, ms, 10^-9 epsilon.
     """
 
     call: str
@@ -49,7 +50,7 @@ class CallChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """The calls that plans have.
+    """The calls that occur in plans.
 
     Attributes:
         added, removed: calls that only plans of one side have; canonical texts, in order.
@@ -63,23 +64,24 @@ class Calls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A new artifact against an old one.
+    """The differences of a new artifact from an old one.
 
     Attributes:
-        verdict: on the whole core; None if only bounds are known.  Only equal cores are ``equal``;
-            ``cost`` if amounts differ, ``other`` if the difference allows the same calls.
-        plans: the verdict on the plans, as texts.
+        verdict: the verdict on the whole core; None if only bounds are known.  Only equal cores are
+            ``equal``.  ``cost``: amounts differ.  ``other``: there are differences, but the same
+            calls are allowed.
+        plans: the verdict on the plans, compared as texts.
         counts: ``exact``, ``upper`` if the numbers are bounds, or ``none`` if a side has cycles.
         added, removed: the plans that only the new, or only the old, artifact has.
-        common: number of plans that both have; None without counts.
-        calls: None if only bounds are known.
+        common: the number of plans that both have; None without counts.
+        calls: the calls of both; None if only bounds are known.
         statements, fields: changes of statements and fields.
         members: other changes of the core.
         because_added: the statements of the old artifact that forbid the shortest added plan, if
             the new artifact lacks them; empty if calls or amounts are the reason.
         because_removed: the same for the new artifact and the shortest removed plan.
         reason: why only bounds are known; else None.
-        sessions: how the sessions differ; None: they were not compared.
+        sessions: the differences of the sessions; None: not compared.
     """
 
     verdict: gate_changes.Sense | None
@@ -98,7 +100,9 @@ class Comparison:
     sessions: SessionChanges | None = None
 
     def with_sessions(self, sessions: SessionChanges) -> Comparison:
-        """The comparison, with a verdict that uses what is known of sessions."""
+        """Return the comparison with the differences of sessions, which its verdict then takes into
+        account.
+        """
         verdict = self.verdict
         if verdict is not None and sessions.verdict is not None:
             amounts = bool(self.calls and self.calls.amounts)
@@ -113,10 +117,10 @@ class Comparison:
         return replace(self, verdict=verdict, sessions=sessions)
 
     def breaks(self, sense: Literal["wider", "narrower"] = "wider") -> bool:
-        """Return whether the new artifact may allow calls that the old one refuses; or the
-        reverse.
+        """Return whether the new artifact may allow calls that the old one refuses (``wider``), or
+        the reverse (``narrower``).
 
-        Any change of what a gate carries breaks, whatever its sense.  The senses of statements and
+        Any change of members in CARRIED breaks, whatever its sense.  The senses of statements and
         fields count only if the sessions have no verdict.
         """
         broken: tuple[gate_changes.Sense, ...] = (sense, "incomparable")
@@ -138,13 +142,13 @@ def compare(
     old_written: Mapping[str, Written] | None = None,
     new_written: Mapping[str, Written] | None = None,
 ) -> Comparison:
-    """Compare; see :class:`Comparison`.
+    """Compare two artifacts.
 
     Args:
-        old_written, new_written: the statements as they were written, where that is known.
+        old_written, new_written: the statements as they were written, by canonical text, if known.
 
     Raises:
-        Rejected: an unverified artifact leads out of its ranges.
+        Rejected: a number of an unverified artifact is outside its range.
     """
     statements = tuple(gate_changes.statement_changes(old.core, new.core))
     endless = old.cyclic or new.cyclic
@@ -167,7 +171,8 @@ def compare(
     told = [*statements, *fields]
     members = _members(old, new, told, {amounts.call for amounts in calls.amounts})
     plans = _verdict(added.shortest is not None, removed.shortest is not None)
-    bounds = old.manifest.gate or new.manifest.gate  # a bound above 0 may be of no plan
+    # a bound above 0 does not mean that a plan exists
+    bounds = old.manifest.gate or new.manifest.gate
     costs: list[gate_changes.Sense] = ["cost"] * bool(calls.amounts)
     senses = [change.sense for change in (*told, *members)]
     return Comparison(
@@ -189,7 +194,8 @@ def compare(
 def _members(
     old: Artifact, new: Artifact, told: Sequence[gate_changes.Change], calls: Collection[str]
 ) -> tuple[gate_changes.Change, ...]:
-    """All other differences of two cores; at least one if they differ and nothing else was found.
+    """Return all other differences of two cores; at least one if they differ and no other change
+    was found.
 
     Args:
         told: the changes of statements and fields.
@@ -212,10 +218,11 @@ def _members(
 
 
 def core_changes(old: bytes, new: bytes) -> list[gate_changes.Change]:
-    """Differences of two cores other than plans: statements, fields, tools, amounts of calls.
+    """Return the differences of two cores except plans: statements, fields, tools, amounts of
+    calls.
 
     Raises:
-        Rejected: one core is not valid.
+        Rejected: a core is not valid.
     """
     if old == new:
         return []
@@ -234,7 +241,7 @@ def _json(core: bytes) -> Mapping[str, Json]:
 
 
 def _other_calls(old: Core, new: Core, told: Collection[str]) -> Iterator[gate_changes.Change]:
-    """Calls whose amounts differ and that no plan of both has, tool by tool."""
+    """Yield a change for each tool with calls whose amounts differ and that are not in `told`."""
     were = {call.text: call for call in old.calls if call.text not in told}
     changed: dict[str, list[str]] = {}
     for call in new.calls:
@@ -254,7 +261,9 @@ def _changed(
     others: Sequence[WrittenStatement],
     plan: Plan | None,
 ) -> tuple[WrittenStatement, ...]:
-    """The statements that keep `plan` from being a plan of `core` and that the others lack."""
+    """Return the statements that keep `plan` from being a plan of `core`, without those in
+    `others`.
+    """
     number = {call.text: index for index, call in enumerate(core.calls)}
     if plan is None or not all(call in number for call in plan):
         return ()
@@ -265,7 +274,7 @@ def _changed(
 
 
 def _uncounted(artifact: Artifact) -> PlanGraph:
-    """The plans, without totals of depth if there are cycles."""
+    """Return the graph of the plans, without totals of depth if the artifact has cycles."""
     return Endless(artifact, counted=False) if artifact.cyclic else graph_of(artifact)
 
 
@@ -307,7 +316,7 @@ def _bounds(
 
 
 def _tools(core: Core, used: Sequence[str]) -> set[str]:
-    """The names of the tools of these calls."""
+    """Return the names of the tools of these calls."""
     texts = set(used)
     return {core.tools[call.tool].name for call in core.calls if call.text in texts}
 

@@ -1,8 +1,9 @@
-"""Which plans one artifact has and another has not: the product of two graphs of plans.
+"""The plans that one artifact has and another lacks: the product of two graphs of plans.
 
-Calls are told apart by their canonical texts alone.  A pair of states stands for the continuations
-of a prefix that both artifacts have; where one side ends, the counts of the other apply.  No plan
-is listed.  Cost: for each pair of states that a prefix leads to, the edges of both.
+Calls are identified by their canonical texts.  A pair of states represents the continuations of a
+prefix that both artifacts have.  If one side has no further edge, the counts of the other side
+apply.  No plan is enumerated.
+Cost: for each pair of states that a prefix leads to, the edges of both.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tcc_certs.errors import Code, Rejected
 from tcc_runtime.analysis.graph import PlanGraph, Stored
 from tcc_runtime.process import collection_put_off
 
-MOST_EDGES: Final = 1 << 20  # some 300 bytes each, with the rows of both sides
+MOST_EDGES: Final = 1 << 20  # about 300 bytes each, with the rows of both sides
 _FAR: Final = 1 << 200  # beyond every sum of costs
 
 Plan: TypeAlias = "tuple[str, ...]"
@@ -41,19 +42,19 @@ def only_in(one: PlanGraph, other: PlanGraph, most_edges: int = MOST_EDGES) -> O
     """Return the plans of `one` that `other` lacks.
 
     Raises:
-        Rejected: D201 there are more than `most_edges` pairs of edges.
+        Rejected: D201: the product has more than `most_edges` pairs of edges.
     """
     if one.root is None:
         return OneSided(plans=0, shortest=None, cheapest=None)
-    with collection_put_off(True):  # a million rows, and no garbage
+    with collection_put_off(True):  # creates a million rows, and no garbage
         return _Product(one, other, most_edges).answer()
 
 
 class _Product:
-    """The pairs of states, each with the plans below it that only the first side has.
+    """The pairs of states, with the number of plans below each pair that only the first side has.
 
-    A pair is the state of the first side times a width, plus one more than the state of the second
-    side.  The remainder 0 means that the second side lacks the prefix.
+    A pair of states (q, p) has the code q * width + p + 1.  The remainder 0 means that the second
+    side lacks the prefix.
     """
 
     def __init__(self, one: PlanGraph, other: PlanGraph, most: int) -> None:
@@ -73,7 +74,9 @@ class _Product:
             self._sum()
 
     def _in_arrays(self, most: int) -> bool:
-        """Return whether arrays gave the results of :meth:`_find` and :meth:`_sum`."""
+        """Compute the results of :meth:`_find` and :meth:`_sum` with arrays; return False if that
+        is not possible.
+        """
         one, other = self._one, self._other
         if not (isinstance(one, Stored) and isinstance(other, Stored)):
             return False
@@ -94,7 +97,7 @@ class _Product:
         return True
 
     def _find(self, most: int) -> None:
-        """The edges of every pair of two states."""
+        """Store the edges of every pair of two states."""
         rows, width = self._rows, self._width
         todo, edges = [self._root] if self._root % width else [], 0
         while todo:
@@ -107,13 +110,15 @@ class _Product:
                 todo.extend([to for _, to in row if to not in rows and to % width])
 
     def _edges(self, pair: int) -> _Row:
-        """The calls of the first side, in order, with the pairs that they lead to."""
+        """Return the edges of the first side in call order: the call, and the pair that it leads
+        to.
+        """
         q, p = divmod(pair, self._width)
         ahead, beside, width = self._targets(p - 1), self._beside, self._width
         return [(call, to * width + ahead.get(beside[call], 0)) for call, to in self._one.edges(q)]
 
     def _targets(self, p: int) -> Mapping[int, int]:
-        """For each call of the second side, one more than its target."""
+        """Return, for each call of the second side, its target plus one."""
         if p < 0:
             return {}
         found = self._ahead.get(p)
@@ -124,7 +129,7 @@ class _Product:
     def _sum(self) -> None:
         """Compute the number of plans, the fewest calls and the least cost below each pair.
 
-        The inner loop calls no function: there may be a million edges.
+        The inner loop rarely calls a function, because a million edges are possible.
         """
         plans, fewest, least = self._plans, self._fewest, self._least
         price, known = self._one.cost_low, plans.get
@@ -164,7 +169,7 @@ class _Product:
         return self._least[pair] if p else self._one.cost_to_go(q)
 
     def answer(self) -> OneSided:
-        """Return the plans below the root."""
+        """Return the plans below the root that only the first side has."""
         plans = self._below(self._root)
         if not plans:
             return OneSided(plans=0, shortest=None, cheapest=None)
@@ -175,7 +180,12 @@ class _Product:
         )
 
     def _first(self, of: Callable[[int], int], adds: Sequence[int]) -> Plan:
-        """The first plan in call order with the least sum."""
+        """Return the first plan, in call order, with the least sum.
+
+        Args:
+            of: returns the least sum below a pair.
+            adds: the amount that each call adds.
+        """
         calls: list[str] = []
         pair, cost = self._root, of(self._root)
         while cost or not self._stops(pair):

@@ -1,11 +1,13 @@
-"""Plans drawn at random, independently and with replacement: uniformly, or by e^(-beta cost).
+"""Random plans, drawn independently and with replacement: uniformly, or in proportion to e^(-beta
+cost).
 
-A plan is drawn call by call: each child with the weighted share of the plans below it.  Weights are
-relative to the least cost below a state, e^(-beta (cost + least below - least here)), in 0 .. 1, as
-integer enclosures; a uniform number consists of as many bits of a keyed stream as it takes to
-decide which child it selects.  A draw that stays open is decided with more bits on both sides, so
-the law is exact whatever the tilt: no rounded weight enters it.  With beta 0 it is the uniform law.
-Cost: one pass over the edges; then a bisection per call.
+A plan is drawn call by call: each child has a probability in proportion to the weighted number of
+plans below it.  Weights are relative to the least cost below a state: e^(-beta (cost + least below
+- least here)), between 0 and 1, as integer enclosures.  A uniform number has as many bits of a
+keyed stream as are needed to decide which child it selects.  If a draw is undecided, it is repeated
+with more bits on both sides.  So the distribution is exact, whatever the tilt, because no rounded
+weight is used.  With beta 0 the distribution is uniform.
+Cost: one pass over the edges; then a bisection for each call.
 """
 
 from __future__ import annotations
@@ -29,11 +31,11 @@ Plan: TypeAlias = "tuple[str, ...]"
 
 
 def draws(graph: PlanGraph, beta: Beta, seed: bytes) -> Iterator[Plan]:
-    """Plans without end, which the seed determines.
+    """Yield plans without end, which depend only on the graph, beta and the seed.
 
     Raises:
-        Rejected: D202 a draw stays open at the greatest precision, which takes numbers of plans of
-            thousands of bits.
+        Rejected: D202: a draw is undecided at the greatest precision.  This needs numbers of plans
+            of thousands of bits.
     """
     laws = _Laws(graph, beta)
     number = 0
@@ -59,14 +61,14 @@ def _draw(graph: PlanGraph, laws: _Laws, q: int, key: bytes) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """Of a state, where the shares of its children end: lower and upper ends, `stop` last."""
+    """Cumulated weights of the children of a state, as lower and upper ends; `stop` is last."""
 
     low: Sequence[int]
     high: Sequence[int]
 
 
 class _Laws:
-    """The laws of the next call, at each precision that was needed."""
+    """The distributions of the next call, at each precision that was needed."""
 
     def __init__(self, graph: PlanGraph, beta: Beta) -> None:
         self._graph = graph
@@ -74,7 +76,9 @@ class _Laws:
         self._at: dict[int, _Law] = {}
 
     def child(self, q: int, key: bytes, step: int) -> int:
-        """The child of `q` that is drawn at this step; the number of its edges is `stop`."""
+        """Return the index of the child of `q` that is drawn at this step; the number of edges
+        means `stop`.
+        """
         bits = _FIRST_BITS
         while bits <= _MOST_BITS:
             law = self._at.get(bits)
@@ -88,13 +92,15 @@ class _Laws:
 
 
 def _uniform(key: bytes, step: int, bits: int) -> int:
-    """The first bits of the uniform number of a step, the highest first; more bits go on."""
+    """Return the first bits of the uniform number of a step, the highest bit first."""
     stream = blake3(step.to_bytes(8, "little"), key=key)
     return int.from_bytes(stream.digest(bits >> 3), "big")
 
 
 def _decided(shares: _Shares, word: int, bits: int) -> int | None:
-    """The child whose share has all of (word .. word + 1) / 2^bits of the whole; None: open."""
+    """Return the child whose share contains the interval (word .. word + 1) / 2^bits; None:
+    undecided.
+    """
     least = word * shares.low[-1]
     child = bisect_right(shares.high, least >> bits)
     if child == len(shares.high):
@@ -121,7 +127,7 @@ class _Law:
             self._whole.append((low, high))
 
     def shares(self, q: int) -> _Shares:
-        """The ends of the shares of the children of `q`."""
+        """Return the cumulated weights of the children of `q`."""
         found = self._known.get(q)
         if found is None:
             lows, highs, low, high = [], [], 0, 0
@@ -133,7 +139,9 @@ class _Law:
         return found
 
     def _children(self, q: int) -> Iterator[tuple[int, int]]:
-        """The weight of each edge of a state, in order, then that of stopping there, if it may."""
+        """Yield the weight of each edge of a state, in order; then that of stopping, if plans may
+        stop there.
+        """
         graph, bits = self._graph, self._bits
         least = graph.cost_to_go(q)
         for call, target in graph.edges(q):
@@ -144,7 +152,7 @@ class _Law:
             yield self._factor(-least)
 
     def _factor(self, above: int) -> tuple[int, int]:
-        """Encloses e^(-beta above) * 2^bits, `above` in nano-units and not negative."""
+        """Return an enclosure of e^(-beta above) * 2^bits, for `above` >= 0 in nano-units."""
         found = self._factors.get(above)
         if found is None:
             found = self._factors[above] = _power(self._beta, above, self._bits)

@@ -1,9 +1,9 @@
 """Plans of an artifact with cycles: as a graph without counts, and compared with other plans.
 
-There are infinitely many plans, so no number of them is given.  A state of the graph is a state of
-the automaton with the states of the statements that the automaton leaves to the gate.  No plan ends
-sooner because of these.  For a total of depth the graph counts calls, and the comparison looks at
-the lengths of plans.
+The plans are infinitely many, so they have no number.  A state of the graph is a state of the
+automaton, with the states of the statements that the automaton leaves to the gate.  These
+statements refuse calls, but they never keep a plan from stopping.  For a total of depth the graph
+counts calls, and the comparison uses the lengths of plans.
 Cost: the edges of each pair of states that is reached, at most `MOST_EDGES`.
 """
 
@@ -27,13 +27,13 @@ _Pair: TypeAlias = "tuple[int, int | None]"  # None: the second side lacks the p
 
 
 class Endless:
-    """The plans of an artifact with cycles, as :class:`PlanGraph`; it has no counts.
+    """The plans of an artifact with cycles, as a :class:`PlanGraph` without counts.
 
     Args:
         counted: whether states count their calls, so that plans satisfy the totals of depth.
 
     Raises:
-        Rejected: D204 the artifact leaves statements to a run.
+        Rejected: D204: the artifact leaves statements to a run.
     """
 
     def __init__(self, artifact: Artifact, *, counted: bool) -> None:
@@ -46,7 +46,7 @@ class Endless:
         self._most = artifact.core.depth if counted else None
         parts = _left_out(artifact.core)
         self._steps = [part.step for part in parts]
-        # By call of the artifact, the parts that it may move, and its class there.
+        # For each call of the artifact: the parts that it may change, and its class in each part.
         self._classes = [
             [(at, part.class_of[call]) for at, part in enumerate(parts) if part.class_of[call]]
             for call in core_calls(artifact)
@@ -58,7 +58,7 @@ class Endless:
         self.root = 0
 
     def edges(self, q: int) -> Row:
-        """The edges of a state as (call, target), in call order."""
+        """Return the edges of a state as (call, target), in call order."""
         row = self._rows.get(q)
         if row is None:
             row = self._rows[q] = list(self._edges(q))
@@ -79,7 +79,7 @@ class Endless:
             yield call, number
 
     def _after(self, held: tuple[int, ...], call: int) -> tuple[int, ...] | None:
-        """The states of the statements after a call; None: one of them refuses it."""
+        """Return the states of the statements after a call; None: a statement refuses the call."""
         classes = self._classes[call]
         if not classes:
             return held
@@ -96,40 +96,43 @@ class Endless:
         return self.artifact.accepts(self._keys[q][0])
 
     def fewest(self, q: int) -> int:
-        """The fewest calls after which a plan may stop."""
+        """Return the fewest calls after which a plan may stop."""
         return self.artifact.automaton.calls_to_go[self._keys[q][0]]
 
     def rank(self, q: int) -> int:
-        """An upper bound on the calls that may follow."""
+        """Return an upper bound of the calls that may follow."""
         return _FAR if self._most is None else self._most - self._keys[q][1]
 
     def plans(self, q: int) -> int:
-        """Raise: see :meth:`Artifact.plans`."""
+        """Raise Rejected: see :meth:`Artifact.plans`."""
         return self.artifact.plans(q)
 
     def cost_to_go(self, q: int) -> int:
-        """Raise: see :meth:`Artifact.cost_to_go`."""
+        """Raise Rejected: see :meth:`Artifact.cost_to_go`."""
         return self.artifact.cost_to_go(q)
 
     def used(self) -> Sequence[str]:
-        """The texts of the calls on edges, in order."""
+        """Return the texts of the calls on edges, in order."""
         return self.texts
 
 
 def _left_out(core: Core) -> list[StatementPart]:
-    """What plans hold of the statements that the automaton leaves to the gate, without depth."""
+    """Return the parts of the statements that the automaton leaves to the gate, without totals of
+    depth.
+    """
     left = set(left_out(core)) - set(core.depth_totals)
     return [part for part in parts_of(core) if part.number in left]
 
 
 def endless_difference(old: Artifact, new: Artifact, graphs: Sequence[PlanGraph]) -> list[OneSided]:
-    """The plans that only the new, and that only the old, artifact has: the shortest of each.
+    """Return the shortest plan that only the new artifact has, and the shortest that only the old
+    one has.
 
     Args:
-        graphs: of the old and the new artifact, without counts of calls.
+        graphs: the graphs of the old and the new artifact, without counts of calls.
 
     Raises:
-        Rejected: D201 there are more than `MOST_EDGES` pairs of edges.
+        Rejected: D201: the product has more than `MOST_EDGES` pairs of edges.
     """
     before, after = graphs
     depths = [one.core.depth if one.cyclic else None for one in (old, new)]
@@ -147,10 +150,10 @@ def endless_difference(old: Artifact, new: Artifact, graphs: Sequence[PlanGraph]
 def _shortest(
     one: PlanGraph, other: PlanGraph, most: int | None, others: int | None
 ) -> Plan | None:
-    """The shortest plan of one side of at most `most` calls that the other side lacks.
+    """Return the shortest plan with at most `most` calls that the other side lacks, or None.
 
     Args:
-        others: the most calls of a plan of the other side.
+        others: the most calls of a plan of the other side; None: no bound.
     """
     found = _only_in(one, other)
     if found is not None and most is not None and len(found) > most:
@@ -164,7 +167,7 @@ def _shortest(
 
 
 def _only_in(one: PlanGraph, other: PlanGraph) -> Plan | None:
-    """The first of the shortest plans of one side that the other side lacks."""
+    """Return the first of the shortest plans that the other side lacks, or None."""
     if one.root is None:
         return None
     call_of = {text: call for call, text in enumerate(other.texts)}
@@ -172,7 +175,7 @@ def _only_in(one: PlanGraph, other: PlanGraph) -> Plan | None:
     start: _Pair = (one.root, other.root)
     came: dict[_Pair, tuple[_Pair, int] | None] = {start: None}
     todo, edges = [start], 0
-    for pair in todo:  # grows as it is read
+    for pair in todo:  # grows during the loop
         q, p = pair
         if one.accepts(q) and (p is None or not other.accepts(p)):
             return _traced(one, came, pair)
@@ -198,10 +201,10 @@ def _traced(one: PlanGraph, came: dict[_Pair, tuple[_Pair, int] | None], pair: _
 
 
 def _longer_than(one: PlanGraph, calls: int, most: int | None) -> Plan | None:
-    """A shortest plan of more than `calls` and at most `most` calls.
+    """Return a shortest plan with more than `calls` and at most `most` calls, or None.
 
     Raises:
-        Rejected: D201 the states by their numbers of calls are too many.
+        Rejected: D201: the search looks at too many edges.
     """
     if one.root is None:
         return None

@@ -1,8 +1,8 @@
 """Changes of a core that its plans do not show: statements, fields, and how calls are made.
 
-The sense of a change says how it changes the calls that a gate allows.  Patterns are compared as
+The sense of a change is its effect on the calls that a gate allows.  Patterns are compared as
 texts.  A member of a tool or of the core that this module does not know is compared as JSON, and
-its sense is ``incomparable``: a newer member never makes two cores count as equal.
+its sense is ``incomparable``.  So an unknown member never makes two different cores count as equal.
 Text: docs/spec/core.md, sections 1, 2 and 6.  Cost: linear in the two cores.
 """
 
@@ -43,14 +43,16 @@ from tcc_runtime.analysis.statements import PlanTexts, kind_of
 
 Sense: TypeAlias = Literal["equal", "narrower", "wider", "incomparable", "cost", "other"]
 
-# Members that decide how a call is made or what its answer means.  A change of one of them is a
-# finding, whatever its sense.
+# Members that decide how a call is made or what its answer means. A change of such a member is
+# always a finding.
 CARRIED: Final = frozenset(
     {"bind", "error_text", "errors", "models", "parallel", "pass", "quotes", "strict"}
 )
-_WORDS: Final = frozenset({"doc", "in", "out"})  # they change neither calls nor how they are made
+# members that change neither calls nor how they are made
+_WORDS: Final = frozenset({"doc", "in", "out"})
 _NUMBERS: Final = frozenset({"price", "latency_ms", "epsilon"})
-_COMPARED: Final = frozenset(  # compared as plans, as statements, or by the functions below
+# members that are compared as plans, as statements, or by the functions below
+_COMPARED: Final = frozenset(
     {
         "calls", "given", "goals", "grammar", "lets", "pass", "patterns", "plan", "rules",
         "schema", "start", "statements", "tools", "zones",
@@ -63,13 +65,13 @@ class Change:
     """One change.
 
     Attributes:
-        of: ``statement``, ``open``, ``field``, ``answers``, ``given``, ``lets`` or ``zones``;
-            else the member of the core or of a tool, such as ``bind``, ``grammar``, ``tool`` or
+        of: ``statement``, ``open``, ``field``, ``answers``, ``given``, ``lets`` or ``zones``; or
+            the changed member of the core or of a tool, such as ``bind``, ``grammar``, ``tool`` or
             ``calls``.
         name: the kind of a statement, the field as ``tool.name``, the model as ``tool.name``, or
             the tool.
-        old, new: the texts; None if there was, or is, none.
-        sense: how it changes the calls that are allowed, new against old.
+        old, new: the texts; None on a side without it.
+        sense: the effect on the allowed calls, new against old.
     """
 
     of: str
@@ -83,9 +85,10 @@ class Change:
 
 
 def statement_changes(old: Core, new: Core) -> list[Change]:
-    """The statements that were added, removed, or have another bound; and changed `let`s.
+    """Return the statements that were added, removed, or got another bound; and changed `let`s.
 
-    Plans show what a statement of the place ``automaton`` does, so its sense is ``other``.
+    The comparison of plans shows the effect of a statement of the place ``automaton``, so its sense
+    is ``other``.
     """
     before, after = _Stated(old), _Stated(new)
     found = list(_bound_changes(before, after))
@@ -111,7 +114,7 @@ class _Stated:
     """The statements of a core by their texts.
 
     Attributes:
-        texts: how often each text is there.
+        texts: the number of occurrences of each text.
         order: the texts in the order of the core.
     """
 
@@ -125,7 +128,7 @@ class _Stated:
             self.bounds.setdefault(_without_bound(statement), []).append(text)
 
     def change(self, text: str, *, gone: bool) -> Change:
-        """A statement that only this side has."""
+        """Return the change for a statement that only this side has."""
         sense: Sense = "wider" if gone else "narrower"
         sides = (text, None) if gone else (None, text)
         return Change(
@@ -134,7 +137,7 @@ class _Stated:
         )  # fmt: skip
 
     def bound(self, text: str) -> Fraction | None:
-        """The constant bound of a limit."""
+        """Return the constant bound of a limit; None: the statement has none."""
         statement = self._statements[text]
         if isinstance(statement, Total):
             return Fraction(statement.most)
@@ -143,16 +146,16 @@ class _Stated:
         return None
 
     def is_shown(self, text: str) -> bool:
-        """Return whether plans show what a statement does."""
+        """Return whether the comparison of plans shows the effect of a statement."""
         return self._places[text] == "automaton"
 
     def kind(self, text: str) -> str:
-        """The kind of a statement."""
+        """Return the kind of a statement."""
         return kind_of(self._statements[text])
 
 
 def _without_bound(statement: Statement) -> str:
-    """The text of a limit with its bound left out; of another statement its text."""
+    """Return the text of a statement; for a limit with a constant bound, without the bound."""
     match statement:
         case Total():
             statement = replace(statement, most="0")
@@ -162,7 +165,7 @@ def _without_bound(statement: Statement) -> str:
 
 
 def _bound_changes(before: _Stated, after: _Stated) -> Iterator[Change]:
-    """Limits that differ in nothing but a constant bound, if each side has one such limit."""
+    """Yield limits that differ only in a constant bound, if each side has one such limit."""
     for about, olds in before.bounds.items():
         news = after.bounds.get(about, [])
         if len(olds) != 1 or len(news) != 1 or olds == news:
@@ -179,7 +182,7 @@ def _bound_changes(before: _Stated, after: _Stated) -> Iterator[Change]:
 
 
 def _because_changes(old: Core, new: Core) -> Iterator[Change]:
-    """Changed reasons of statements that both sides have."""
+    """Yield changed reasons of statements that both sides have."""
     before, after = (
         {statement_text(one): one.because for one in core.statements} for core in (old, new)
     )
@@ -188,7 +191,7 @@ def _because_changes(old: Core, new: Core) -> Iterator[Change]:
 
 
 def _let_changes(old: Core, new: Core) -> Iterator[Change]:
-    """Changed definitions; they matter where a gate decides a statement that uses them."""
+    """Yield changed definitions.  They matter if a gate decides a statement that uses them."""
     before, after = ({let.name: let for let in core.lets} for core in (old, new))
     decided = _decided_names(old) | _decided_names(new)
     for name in sorted({**before, **after}):
@@ -200,9 +203,9 @@ def _let_changes(old: Core, new: Core) -> Iterator[Change]:
 
 
 def _zone_changes(old: Core, new: Core) -> Iterator[Change]:
-    """Changed records of zones that both sides name.
+    """Yield changed offsets of zones that both sides name.
 
-    A record that only ends later makes fewer times unknown, so it allows more.
+    If the recorded offsets only end later, fewer times are unknown, so more calls are allowed.
     """
     before, after = old.zones, new.zones
     if before is None or after is None:
@@ -230,7 +233,9 @@ def _let_text(let: Definition | None) -> str | None:
 
 
 def _decided_names(core: Core) -> set[str]:
-    """The names that statements use which plans alone do not show, also through `let`s."""
+    """Return the names used by statements whose effect plans do not fully show, including through
+    `let`s.
+    """
     bodies = {let.name: let.body for let in core.lets}
     found: set[str] = set()
     todo = [
@@ -249,7 +254,7 @@ def _decided_names(core: Core) -> set[str]:
 
 
 def nodes_of(statement: Statement) -> list[Node]:
-    """The nodes of a statement."""
+    """Return the nodes of a statement."""
     match statement:
         case Require(on=on, where=where, lets=lets, then=then):
             return [*([] if on is None else [on]), *where, *(let.body for let in lets), then]
@@ -265,7 +270,10 @@ def nodes_of(statement: Statement) -> list[Node]:
 
 
 def plan_changes(old: Core, new: Core) -> Iterator[Change]:
-    """Changed texts of the plan expression, its rules, and start and goal; plans show the rest."""
+    """Yield changed texts of the plan expression, its rules, and start and goal.
+
+    The comparison of plans shows their effect, so the sense is ``other``.
+    """
     one, other = _plan_text(old), _plan_text(new)
     yield from _told("statement", "plan", one, other, "other")
     signatures = [
@@ -285,10 +293,10 @@ def _plan_text(core: Core) -> str:
 
 
 def field_changes(old: Core, new: Core, used: Collection[str]) -> list[Change]:
-    """Changed fields of tools and of sessions.
+    """Return changed fields of tools, and changed attributes of sessions.
 
     Args:
-        used: the tools that plans of both sides have.  Fields of others change no call.
+        used: the names of the tools in plans of both sides.  Fields of other tools affect no call.
     """
     before, after = old.tool_of, new.tool_of
     found = list(_given_changes(old.given, new.given))
@@ -341,7 +349,9 @@ def _tool_changes(old: Tool, new: Tool) -> Iterator[Change]:
 
 
 def _answer_changes(old: Tool, new: Tool) -> Iterator[Change]:
-    """Answers: plans show the values of listed ones; types of open ones decide conditions."""
+    """Yield changed answers.  Plans show the values of listed answers; open ones affect
+    conditions.
+    """
     before, after = ({one.name: one for one in tool.answers} for tool in (old, new))
     arguments = {one.name for tool in (old, new) for one in tool.arguments}
     for name in sorted({**before, **after}):
@@ -359,7 +369,7 @@ def _answer_changes(old: Tool, new: Tool) -> Iterator[Change]:
 
 
 def _listed_changes(shown: str, one: Field | None, other: Field | None) -> Iterator[Change]:
-    """Values of a listed field: plans show which calls there are."""
+    """Yield changed values of a listed field.  Plans show their effect."""
     yield from _told("values", shown, _values_text(one), _values_text(other), "other")
     if one is not None and other is not None:
         yield from _told("at", shown, place_text(one), place_text(other), "incomparable")
@@ -382,9 +392,9 @@ def _text(field: Field | None) -> str | None:
 
 
 def _sense(old: Given | None, new: Given | None) -> Sense:
-    """How the values of an open field that calls may have change."""
+    """Return the effect of a changed field on the values that calls may have."""
     if old is None or new is None:
-        # Calls with an optional field are more calls; a required field changes every call.
+        # An optional field allows more calls. A required field changes every call.
         only = old or new
         if not isinstance(only, Field) or not only.optional:
             return "incomparable"
@@ -398,7 +408,7 @@ def _sense(old: Given | None, new: Given | None) -> Sense:
 
 
 def _is_less(one: Field, other: Field) -> bool:
-    """Return whether each value of `one`, absent too, is surely a value of `other`."""
+    """Return whether each value of `one`, including absent, is surely a value of `other`."""
     if one.type is None or other.type is None:
         return one == other
     same_place = one.steps == other.steps and one.optional <= other.optional
@@ -406,7 +416,7 @@ def _is_less(one: Field, other: Field) -> bool:
 
 
 def is_within(one: FieldType, other: FieldType) -> bool:
-    """Return whether each value of `one` is surely a value of `other` that means the same."""
+    """Return whether each value of `one` is surely a value of `other` with the same meaning."""
     if one == other:
         return True
     match one, other:
@@ -436,7 +446,7 @@ def is_within(one: FieldType, other: FieldType) -> bool:
             distinct = other.distinct <= one.distinct
             return sizes and distinct and is_within(one.of, other.of)
         case TimeType(), TimeType():
-            return one.zone is None  # each text of `one` has a zone of its own
+            return one.zone is None  # each text of `one` includes its zone
     return False
 
 
@@ -449,7 +459,7 @@ def _inside(one: NumberType, other: NumberType) -> bool:
 
 
 def joined(senses: Iterable[Sense]) -> Sense:
-    """The sense of several changes together."""
+    """Return the sense of several changes together."""
     found = set(senses)
     if "incomparable" in found or {"narrower", "wider"} <= found:
         return "incomparable"
@@ -461,7 +471,7 @@ def joined(senses: Iterable[Sense]) -> Sense:
 
 
 def member_changes(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[Change]:
-    """Changes of members that are no statements, plans or fields.
+    """Return changes of members other than statements, plans and fields.
 
     Args:
         old, new: the JSON of the cores.
@@ -491,7 +501,7 @@ def _grammar_changes(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[C
 
 
 def _passed_changes(old: Json | None, new: Json | None) -> Iterator[Change]:
-    """What a gate passes on unread."""
+    """Yield changes of the capabilities that a gate forwards unread."""
     one, other = (side if isinstance(side, list) else [] for side in (old, new))
     less, more = (all(word in b for word in a) for a, b in ((one, other), (other, one)))
     sense: Sense = "wider" if less else "narrower" if more else "incomparable"
@@ -500,7 +510,7 @@ def _passed_changes(old: Json | None, new: Json | None) -> Iterator[Change]:
 
 
 def _of_tool(name: str, old: Mapping[str, Json], new: Mapping[str, Json]) -> Iterator[Change]:
-    """Changes of the members of a tool that are no fields."""
+    """Yield changes of the members of a tool other than fields."""
     for member in sorted((old.keys() | new.keys()) - {"name", "fields", "gives"}):
         one, other = old.get(member), new.get(member)
         if member == "models":
@@ -510,7 +520,7 @@ def _of_tool(name: str, old: Mapping[str, Json], new: Mapping[str, Json]) -> Ite
 
 
 def _member_sense(member: str, was: Json | None) -> Sense:
-    """The sense of a changed member of a tool; `was` is its old value."""
+    """Return the sense of a changed member of a tool; `was` is its old value."""
     if member in _WORDS:
         return "other"
     if member == "quotes":
@@ -525,7 +535,7 @@ def _member_sense(member: str, was: Json | None) -> Sense:
 
 
 def _of_models(name: str, old: Json | None, new: Json | None) -> Iterator[Change]:
-    """Changes of the models of a tool; their order counts."""
+    """Yield changes of the models of a tool.  Their order matters."""
     before, after = _by_name(old), _by_name(new)
     for model in sorted({**before, **after}):
         one, other = before.get(model), after.get(model)
@@ -538,7 +548,7 @@ def _of_models(name: str, old: Json | None, new: Json | None) -> Iterator[Change
 
 
 def _but_numbers(model: Mapping[str, Json]) -> Mapping[str, Json]:
-    """A model without prices, latencies and epsilons."""
+    """Return a model without prices, latencies and epsilons."""
     left = {member: value for member, value in model.items() if member not in _NUMBERS}
     if isinstance(left.get("execute"), dict):
         left["execute"] = dict(_but_numbers(_object(left["execute"])))
@@ -551,7 +561,7 @@ def _told(of: str, name: str, old: Json | None, new: Json | None, sense: Sense) 
 
 
 def _shown(value: Json | None) -> str | None:
-    """A text as it is, another value as canonical JSON."""
+    """Return a text as it is, and another value as canonical JSON."""
     return value if value is None or isinstance(value, str) else encode(value).decode()
 
 

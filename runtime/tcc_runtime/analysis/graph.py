@@ -1,11 +1,11 @@
 """Plans of an artifact as a deterministic graph with exact counts; the plan nearest to a sequence.
 
-An artifact with exact counts is such a graph.  An artifact with bounds is unfolded to sets of
-states with the tally of the relaxed statements; dead ends are dropped.  A graph beyond the limit is
-declined, so every number here is exact.  The nearest plan has the fewest calls inserted, deleted or
-replaced.  The search is A* over pairs of a state and a position in the sequence, guided by the
-shortest and the longest continuation.  Cost: one step for each unfolded edge; the edges of each
-pair that is visited.
+An artifact with exact counts is such a graph.  An artifact with bounds is unfolded: a state of the
+graph is a set of states with the tally of the relaxed statements, and dead ends are dropped.  A
+graph beyond the limit is declined, so every number here is exact.  The nearest plan has the fewest
+calls inserted, deleted or replaced.  The search is A* over pairs of a state and a position in the
+sequence, guided by the shortest and the longest continuation.
+Cost: one step for each unfolded edge; the edges of each pair that is visited.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tcc_runtime.artifact.constraints import Held, constraints_of
 from tcc_runtime.artifact.cuts import fewest_calls
 from tcc_runtime.artifact.load import Artifact
 
-MOST_EDGES: Final = 1 << 21  # of an unfolded graph
+MOST_EDGES: Final = 1 << 21  # the largest unfolded graph
 
 Row: TypeAlias = "Sequence[tuple[int, int]]"
 _Place: TypeAlias = "tuple[tuple[int, ...], Held]"
@@ -29,45 +29,48 @@ _Place: TypeAlias = "tuple[tuple[int, ...], Held]"
 class PlanGraph(Protocol):
     """Numbered states, each of which leads to a plan.
 
-    Without cycles targets have smaller numbers.  With cycles there are no counts and costs.
+    Without cycles, targets have smaller numbers than their state.  With cycles, the graph has no
+    counts and costs.
     """
 
     @property
     def texts(self) -> Sequence[str]:
-        """The calls' canonical texts, in order."""
+        """The canonical texts of the calls, in order."""
 
     @property
     def cost_low(self) -> Sequence[int]:
-        """Each call's low cost, nano-units."""
+        """The low cost of each call, in nano-units."""
 
     @property
     def root(self) -> int | None:
         """The state of the empty prefix; None if there is no plan."""
 
     def edges(self, q: int) -> Row:
-        """The edges of a state as (call, target), in call order, at most one for each call."""
+        """Return the edges of a state as (call, target), in call order, at most one for each
+        call.
+        """
 
     def accepts(self, q: int) -> bool:
         """Return whether a plan may stop in `q`."""
 
     def plans(self, q: int) -> int:
-        """The number of plans below."""
+        """Return the number of plans below a state."""
 
     def cost_to_go(self, q: int) -> int:
-        """The least cost of a plan below, nano-units."""
+        """Return the least cost of a plan below a state, in nano-units."""
 
     def fewest(self, q: int) -> int:
-        """The fewest calls of a plan below."""
+        """Return the fewest calls of a plan below a state."""
 
     def rank(self, q: int) -> int:
-        """The most calls of a plan below."""
+        """Return the most calls of a plan below a state."""
 
     def used(self) -> Sequence[str]:
-        """The texts of the calls that some plan has, in order."""
+        """Return the texts of the calls that occur in plans, in order."""
 
 
 class Stored:
-    """An artifact with exact counts."""
+    """The graph of an artifact with exact counts."""
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
@@ -81,29 +84,29 @@ class Stored:
         self._rows: dict[int, Row] = {}
 
     def edges(self, q: int) -> Row:
-        """The edges of a state as (call, target), in call order; read once."""
+        """Return the edges of a state as (call, target), in call order; cached."""
         row = self._rows.get(q)
         if row is None:
             row = self._rows[q] = self.artifact.edges(q)
         return row
 
     def fewest(self, q: int) -> int:
-        """The fewest calls of a plan below."""
+        """Return the fewest calls of a plan below a state."""
         return fewest_calls(self.artifact)[q]
 
     def used(self) -> Sequence[str]:
-        """The texts of all calls: an artifact has no others."""
+        """Return the texts of all calls: each call of an artifact occurs in a plan."""
         return self.texts
 
 
 class Unfolded:
-    """The exact plans of an artifact whose counts are bounds."""
+    """The graph of the exact plans of an artifact whose counts are bounds."""
 
     def __init__(self, artifact: Artifact, most_edges: int = MOST_EDGES) -> None:
         """Unfold the artifact.
 
         Raises:
-            Rejected: D201 the graph has more than `most_edges` edges.
+            Rejected: D201: the graph has more than `most_edges` edges.
         """
         self.texts = artifact.texts
         self.cost_low = artifact.cost_low
@@ -136,7 +139,9 @@ class Unfolded:
         self._rank.append(max(own + [1 + self._rank[to] for _, to in row]))
 
     def edges(self, q: int) -> Row:
-        """The edges of a state as (call, target), in call order, at most one for each call."""
+        """Return the edges of a state as (call, target), in call order, at most one for each
+        call.
+        """
         return self._rows[q]
 
     def accepts(self, q: int) -> bool:
@@ -144,34 +149,35 @@ class Unfolded:
         return self._accept[q]
 
     def plans(self, q: int) -> int:
-        """The number of plans below."""
+        """Return the number of plans below a state."""
         return self._plans[q]
 
     def cost_to_go(self, q: int) -> int:
-        """The least cost of a plan below, nano-units."""
+        """Return the least cost of a plan below a state, in nano-units."""
         return self._cost[q]
 
     def fewest(self, q: int) -> int:
-        """The fewest calls of a plan below."""
+        """Return the fewest calls of a plan below a state."""
         return self._fewest[q]
 
     def rank(self, q: int) -> int:
-        """The most calls of a plan below."""
+        """Return the most calls of a plan below a state."""
         return self._rank[q]
 
     def used(self) -> Sequence[str]:
-        """The texts of the calls on edges; the root reaches every edge."""
+        """Return the texts of the calls on edges: the root reaches every edge."""
         found = {call for row in self._rows for call, _ in row}
         return [self.texts[call] for call in sorted(found)]
 
 
 class _Unfolding:
-    """Every place that the root leads to, with dead ends.
+    """All places that the root leads to, including dead ends.
 
     Attributes:
-        places: sets of states, increasing, each with a tally; the place of the root is the first.
-        rows: by number, (call, number of the place).
-        accept: by number, whether a plan may stop there.
+        places: sets of states (increasing tuples), each with a tally.  The place of the root is the
+            first.
+        rows: for each place its edges, as (call, number of the target place).
+        accept: for each place, whether a plan may stop there.
     """
 
     def __init__(self, artifact: Artifact, most_edges: int) -> None:
@@ -207,10 +213,10 @@ class _Unfolding:
 
 
 def graph_of(artifact: Artifact) -> PlanGraph:
-    """The graph of the plans of `artifact`, cached with it.
+    """Return the graph of the plans of an artifact, cached with it.
 
     Raises:
-        Rejected: D201 its counts are bounds, and the plans are too many to unfold; D204 it has
+        Rejected: D201: its counts are bounds, and the unfolded graph is too large.  D204: it has
             cycles, and leaves statements to a run.
     """
     kept = artifact.kept.get("plan_graph")
@@ -234,10 +240,11 @@ _At: TypeAlias = "tuple[int, int]"  # a state, and a position in the sequence
 def nearest_plan(
     graph: PlanGraph, calls: Sequence[str], *, prefix: bool = False, most: int = MOST_EDGES
 ) -> tuple[str, ...] | None:
-    """An allowed plan with the fewest edits from `calls`; the beginning of one for `prefix`.
+    """Return an allowed plan with the fewest edits from `calls`; with `prefix`, the beginning of a
+    plan.
 
     Returns:
-        None if there is no plan, or if the search would look at more than `most` edges.
+        None if no plan exists, or if the search would look at more than `most` edges.
     """
     if graph.root is None:
         return None
@@ -255,7 +262,8 @@ class _Search:
         start = (root, 0)
         edits = {start: 0}
         came: dict[_At, tuple[_At, int | None]] = {}
-        # A lower bound of all edits, minus the position (the farthest first), order of insertion.
+        # Priority: a lower bound of all edits; then the farthest position; then the order of
+        # insertion.
         todo: list[tuple[int, int, int, _At]] = [(self._needed(start), 0, 0, start)]
         count, done = 0, set[_At]()
         while todo:
@@ -281,7 +289,7 @@ class _Search:
         return done == len(self._calls) and (self._prefix or self._graph.accepts(q))
 
     def _needed(self, at: _At) -> int:
-        """A lower bound of the edits that follow, from the lengths of both continuations."""
+        """Return a lower bound of the edits that follow, from the lengths of both continuations."""
         q, done = at
         left = len(self._calls) - done
         short = 0 if self._prefix else self._graph.fewest(q) - left

@@ -1,9 +1,9 @@
-"""One core that has the sessions of another one, and speaks of the tools and fields of both.
+"""A core that has the sessions of another core, over the tools and fields of two cores.
 
-Questions about sessions are statements over one core.  If two cores declare a tool differently,
-the joined core has the wider declaration, and a statement restricts the narrower side.  A tool that
-one side lacks is forbidden there.  Attributes of sessions, the meaning of errors, and the answers
-that a statement may read have to be equal.
+Questions about sessions are statements over one core.  If two cores declare a tool differently, the
+joined core has the wider declaration, and a statement restricts the narrower side.  A tool that one
+side lacks is forbidden there.  Attributes of sessions, the meaning of errors, and the answers that
+a statement may read must be equal.
 Cost: linear in the two cores.
 """
 
@@ -41,17 +41,20 @@ from tcc_runtime.analysis.gate_changes import is_within, nodes_of
 
 
 class Incomparable(Exception):
-    """No statement expresses the difference of two cores: the text says which difference."""
+    """No statement expresses the difference of two cores.  The text of the exception names the
+    difference.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A core with the sessions of another one.
+    """A core with the sessions of another core.
 
     Attributes:
-        core: with the tools and fields of both sides, and further statements.  It has all sessions
-            of the other core.  It may have more, if no statement says what a declaration refuses.
-        asked: statements that say what the declarations of the other side refuse.
+        core: the joined core, with the tools and fields of both sides, and further statements.  It
+            has all sessions of the given core.  It may have more, if no statement can express a
+            difference of declarations.
+        asked: statements that refuse the same calls as the declarations of the other side.
     """
 
     core: Core
@@ -59,10 +62,10 @@ class Joined:
 
 
 def joined(core: Core, other: Core, idle: Collection[str] = ()) -> Joined:
-    """A core with the sessions of `core`, over the tools and fields of both cores.
+    """Return a core with the sessions of `core`, over the tools and fields of both cores.
 
     Args:
-        idle: tools of `core` that no plan has, so that its gate refuses them.
+        idle: the tools of `core` that occur in no plan, so that its gate refuses them.
 
     Raises:
         Incomparable: the cores differ in a way that no statement expresses.
@@ -107,10 +110,10 @@ def joined(core: Core, other: Core, idle: Collection[str] = ()) -> Joined:
 
 
 def _zones(core: Core, other: Core) -> Zones | None:
-    """The recorded zones of both cores.
+    """Return the recorded zones of both cores.
 
     Raises:
-        Incomparable: they record other offsets.
+        Incomparable: they record different offsets.
     """
     one, two = core.zones, other.zones
     if one is None or two is None:
@@ -139,7 +142,7 @@ def _require_same(tool: Tool, twin: Tool, read: Collection[str]) -> None:
 
 
 def _names_in(core: Core) -> set[str]:
-    """All names in statements, `let`s and learned attributes."""
+    """Return all names in statements, `let`s and learned attributes."""
     nodes = [let.body for let in core.lets]
     for statement in core.statements:
         nodes += nodes_of(statement)
@@ -156,7 +159,9 @@ def _names_in(core: Core) -> set[str]:
 def _arguments(
     tool: Tool, twin: Tool
 ) -> tuple[tuple[Field, ...], list[Statement], list[Statement]]:
-    """The arguments of a tool on both sides, and what the declaration of each side refuses."""
+    """Return the joined arguments of a tool, and the statements for the declarations of each
+    side.
+    """
     names = {one.name: one for one in twin.arguments}
     fields: list[Field] = []
     mine: list[Statement] = []
@@ -183,7 +188,7 @@ def _arguments(
 
 
 def _expressible(statements: Iterator[Statement]) -> list[Statement]:
-    """The statements before the first one that cannot be expressed."""
+    """Return the statements before the first one that cannot be expressed."""
     found = []
     try:
         for one in statements:
@@ -194,12 +199,12 @@ def _expressible(statements: Iterator[Statement]) -> list[Statement]:
 
 
 def _presence(tool: Tool, field: Field) -> Iterator[Statement]:
-    """A statement that refuses calls without a field."""
+    """Yield a statement that refuses calls without a field."""
     yield _restricted(tool, _compared(field, "!="))
 
 
 def _wider(tool: Tool, one: Field, other: Field) -> Field:
-    """The field with the values of both sides."""
+    """Return a field with the values of both sides."""
     optional = one.optional or other.optional
     if (one.steps, one.null, one.type is None) == (other.steps, other.null, other.type is None):
         if one.type is None or other.type is None:
@@ -216,7 +221,7 @@ def _wider(tool: Tool, one: Field, other: Field) -> Field:
 
 
 def _refused(tool: Tool, side: Field, joined: Field) -> Iterator[Statement]:
-    """Statements that refuse the values that the declaration of one side does not have."""
+    """Yield statements that refuse values outside the declaration of one side."""
     if joined.optional and not side.optional:
         yield _restricted(tool, _compared(side, "!="))
     if side.type is None:
@@ -229,7 +234,9 @@ def _refused(tool: Tool, side: Field, joined: Field) -> Iterator[Statement]:
 
 
 def _inside(tool: Tool, side: Field, kind: FieldType, wide: FieldType) -> Iterator[Node]:
-    """Conditions that a value of the wider type is a value of the other one."""
+    """Yield conditions that are true if a value of the wider type is a value of the narrower
+    one.
+    """
     field = Get(This(), side.name)
     match kind, wide:
         case NumberType(low=str() as low, high=str() as high), NumberType() if (
@@ -261,7 +268,7 @@ def _among(side: Field, values: Sequence[str]) -> Node:
 
 
 def _listed(value: str) -> Node:
-    """The node of a listed value."""
+    """Return the node of a listed value."""
     match json_of(value):
         case None:
             return Null()
@@ -273,7 +280,7 @@ def _listed(value: str) -> Node:
 
 
 def _compared(side: Field, operator: str) -> Node:
-    """A comparison with null, which a call without the field satisfies."""
+    """Return a comparison of a field with null; an absent field counts as null."""
     if side.null or isinstance(side.type, NullableType):
         raise Incomparable(f"`{name_text(side.name)}` may be null")
     return Compare(operator, Get(This(), side.name), Null())

@@ -54,7 +54,9 @@ class Mutant:
 
 
 def mutants(core: Core) -> Iterator[Mutant]:
-    """The mutants of a core in the order of its `let`s and statements, each core once."""
+    """Yield the mutants of a core in the order of its `let`s and statements, each resulting core
+    once.
+    """
     seen = {core_bytes(core)}
     for made in (*_of_lets(core), *_of_statements(core)):
         if not made.before:
@@ -86,7 +88,7 @@ def _of_lets(core: Core) -> Iterator[Mutant]:
 
 
 def _users(core: Core, name: str) -> tuple[n.Statement, ...]:
-    """The statements that name a `let`, themselves or through other `let`s."""
+    """Return the statements that name a `let`, directly or through other `let`s."""
     names, before = {name}, 0
     while before < len(names):
         before = len(names)
@@ -95,7 +97,7 @@ def _users(core: Core, name: str) -> tuple[n.Statement, ...]:
 
 
 def names_in(part: object) -> set[str]:
-    """The bare names in a statement, a `let` or a tuple of them."""
+    """Return the bare names in a statement, a `let` or a tuple of them."""
     found: set[str] = set()
     stack = [part]
     while stack:
@@ -178,7 +180,7 @@ def _block(statement: n.Require | n.Ask) -> Iterator[Changed]:
 
 
 def _tidy(statement: n.Statement) -> n.Statement:
-    """A statement without the `let`s of its block that it no longer names."""
+    """Return a statement without those `let`s of its block that it no longer names."""
     if not isinstance(statement, n.Require | n.Ask) or not statement.lets:
         return statement
     used = names_in(statement.where)
@@ -196,10 +198,11 @@ def _tidy(statement: n.Statement) -> n.Statement:
 
 
 def _changes(node: n.Node, is_condition: bool) -> Iterator[Changed]:
-    """The changes of a node and of the nodes inside it.
+    """Yield the changes of a node and of the nodes inside it.
 
     Args:
-        is_condition: whether the node is a condition, in which a collection has an element.
+        is_condition: whether the node is a condition, where a collection means that it has an
+            element.
     """
     yield from _own(node, is_condition)
     if isinstance(node, n.Where):
@@ -255,7 +258,7 @@ def _own(node: n.Node, is_condition: bool) -> Iterator[Changed]:
 
 
 def _conditions(conditions: Sequence[n.Node]) -> Iterator[tuple[str, tuple[n.Node, ...]]]:
-    """The changes of a filter: another condition, or a condition less."""
+    """Yield the changes of a filter: a changed condition, or one condition less."""
     for at, condition in enumerate(conditions):
         before, behind = tuple(conditions[:at]), tuple(conditions[at + 1 :])
         match condition:
@@ -272,7 +275,9 @@ def _conditions(conditions: Sequence[n.Node]) -> Iterator[tuple[str, tuple[n.Nod
 
 
 def _bound(most: n.Node) -> Iterator[Changed]:
-    """A bound one higher and one lower: its constants, or else the whole term."""
+    """Yield a bound that is one higher or one lower: its constants, or the whole term without
+    constants.
+    """
     moved = list(_moved(most))
     if moved:
         yield from moved
@@ -284,7 +289,7 @@ def _bound(most: n.Node) -> Iterator[Changed]:
 
 
 def _moved(term: n.Node) -> Iterator[Changed]:
-    """The terms with a constant that is one higher or one lower."""
+    """Yield the terms in which one constant is one higher or one lower."""
     match term:
         case n.Number(value):
             for other in _neighbours(value):
@@ -307,7 +312,7 @@ def _moved_span(span: n.Duration | None) -> Iterator[Changed]:
 
 
 def _neighbours(value: str) -> tuple[str, str]:
-    """A canonical decimal, one higher and one lower."""
+    """Return a canonical decimal plus one, and minus one."""
     number = Decimal(value)
     step: Callable[[Decimal, Decimal], Decimal]
     found = []

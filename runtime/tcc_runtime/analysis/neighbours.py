@@ -1,7 +1,7 @@
 """Variants of a session: sessions that differ from it by a few plausible changes.
 
 The comparison of two grammars looks among them for a session that one gate allows and the other
-one refuses.  The gates decide, so nothing here has to be complete or trusted.
+refuses.  The gates decide, so this module need not be complete or trusted.
 Cost: at most `MOST` sessions, each of at most `MOST_CALLS` calls.
 """
 
@@ -26,7 +26,7 @@ _PLAIN: Final = {f"x{number}": f"y{number}" for number in range(1, 5)}  # fresh 
 
 
 def variants(maker: Maker, session: Session, rule: Rule) -> Iterator[Session]:
-    """Variants of a session whose last call a statement restricts or counts."""
+    """Yield variants of a session whose last call is restricted or counted by a statement."""
     if not session.calls:
         return
     *before, last = session.calls
@@ -37,7 +37,7 @@ def variants(maker: Maker, session: Session, rule: Rule) -> Iterator[Session]:
 
 
 def _done(maker: Maker, call: SessionCall) -> SessionCall:
-    """The call, with a plain answer if it has no outcome."""
+    """Return the call as done, with a plain answer, if it has no outcome; else the call itself."""
     if call.outcome:
         return call
     tool = maker.core.tool_of[call.tool]
@@ -52,7 +52,7 @@ def _done(maker: Maker, call: SessionCall) -> SessionCall:
 
 
 def _repeated(maker: Maker, session: Session, rule: Rule) -> Iterator[Session]:
-    """Sessions with so many counted calls, or so large amounts, that a limit is exceeded."""
+    """Yield sessions with so many counted calls, or so large amounts, that a limit is exceeded."""
     match rule.most:
         case forms.Constant(("n", most)):
             bound = Fraction(most)
@@ -84,12 +84,12 @@ def _joined(
     again: bool,
     kept: Collection[str],
 ) -> list[SessionCall]:
-    """The calls, each after the calls that it needs.
+    """Return the calls, each after the calls that it needs.
 
     Args:
-        copies: of each call, the number of its fresh texts.
-        again: whether each call has such calls of its own.
-        kept: texts that stay as they are.
+        copies: for each call, the number of its set of fresh texts.
+        again: whether the needed calls are repeated for each call.
+        kept: texts that are not replaced by fresh ones.
     """
     made: list[SessionCall] = []
     seen: set[int] = set()
@@ -102,7 +102,7 @@ def _joined(
 
 
 def _spread(calls: Sequence[SessionCall], span: int) -> tuple[SessionCall, ...]:
-    """The calls in equal distances over a span that ends now."""
+    """Return the calls at equal distances over a span that ends now."""
     count = max(len(calls) - 1, 1)
     return tuple([
         replace(call, at_ms=NOW_MS - span + span * at // count) for at, call in enumerate(calls)
@@ -110,7 +110,9 @@ def _spread(calls: Sequence[SessionCall], span: int) -> tuple[SessionCall, ...]:
 
 
 def _splits(most: Fraction, field: Field | None) -> Iterator[list[Fraction | None]]:
-    """Amounts whose sum is a little larger than a bound; of a count, one call more than it."""
+    """Yield lists of amounts whose sum is a little larger than a bound; for a count, one call more
+    than it.
+    """
     if field is None:
         if most < MOST_CALLS:
             yield [None] * (int(most) + 1)
@@ -143,7 +145,7 @@ def _with_number(call: SessionCall, field: Field | None, value: Fraction) -> Ses
 
 
 def _fresh(call: SessionCall, copy: int, kept: Collection[str] = ()) -> SessionCall:
-    """The call with other fresh texts, one set of them for each number above 0."""
+    """Return the call with the fresh texts of a number; number 0 keeps the texts."""
     if not copy:
         return call
     suffix = str(copy) if copy > 1 else ""
@@ -152,7 +154,7 @@ def _fresh(call: SessionCall, copy: int, kept: Collection[str] = ()) -> SessionC
 
 
 def _renamed(call: SessionCall, names: Mapping[Any, Any]) -> SessionCall:
-    """The call with other values in its arguments and its answer."""
+    """Return the call with some values replaced in its arguments and its answer."""
     return replace(
         call, arguments=_replaced(dict(call.arguments), names), answer=_replaced(call.answer, names)
     )
@@ -169,7 +171,10 @@ def _replaced(value: Any, names: Mapping[Any, Any]) -> Any:
 
 
 def together(one: Session, other: Session, most: Fraction) -> Session | None:
-    """So many last calls of a session, and then those of another one."""
+    """Return `most` copies of the last call of a session, followed by the calls of another session.
+
+    None if the sessions cannot be combined.
+    """
     if most >= MOST_CALLS or not one.calls or one.given != other.given:
         return None
     last = replace(one.calls[-1], outcome="done")
@@ -180,7 +185,7 @@ def together(one: Session, other: Session, most: Fraction) -> Session | None:
 
 
 def _changed(maker: Maker, session: Session) -> Iterator[Session]:
-    """Sessions with one change."""
+    """Yield the session, and sessions with one change."""
     calls = session.calls
     yield session
     yield replace(session, calls=(*calls, calls[-1]))
@@ -209,12 +214,12 @@ def _changed(maker: Maker, session: Session) -> Iterator[Session]:
 
 
 def _with(session: Session, at: int, *calls: SessionCall) -> Session:
-    """The session with calls in place of one."""
+    """Return the session with some calls in place of one."""
     return replace(session, calls=(*session.calls[:at], *calls, *session.calls[at + 1 :]))
 
 
 def _answers(maker: Maker, call: SessionCall) -> Iterator[SessionCall]:
-    """The call with one other answer."""
+    """Yield the call with another value of one answer."""
     if call.outcome != "done" or not isinstance(call.answer, dict):
         return
     for one in maker.core.tool_of[call.tool].answers:
@@ -225,7 +230,7 @@ def _answers(maker: Maker, call: SessionCall) -> Iterator[SessionCall]:
 
 
 def _arguments(maker: Maker, call: SessionCall) -> Iterator[SessionCall]:
-    """The call with one other argument."""
+    """Yield the call with another value of one argument."""
     for one in maker.core.tool_of[call.tool].arguments:
         for state in maker.candidates(one)[:24]:
             arguments = put(dict(call.arguments), one.steps, json_of(state, one.type, one.values))
@@ -234,7 +239,7 @@ def _arguments(maker: Maker, call: SessionCall) -> Iterator[SessionCall]:
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[Any, Any]:
-    """What a changed argument was, and is."""
+    """Return the new value of each changed argument by its old value."""
     return {
         old[name]: value
         for name, value in new.items()

@@ -1,10 +1,11 @@
-"""Compares the sessions of two grammars: which does one gate allow that the other refuses?
+"""Comparison of the sessions of two grammars: the sessions that one gate allows and the other
+refuses.
 
-Each statement of one side is a question about the sessions of the other one.  Statements that both
-sides have, and limits with a smaller bound, need no search.  The exact engine answers the others.
-The plans of both sides are compared by their automata.  A session is shown only if the gate of one
-side allows it and the gate of the other side refuses it.
-Cost: that of the questions, within a time.
+Each statement of one side is a question about the sessions of the other side.  Statements that both
+sides have, and limits with a smaller bound, need no search.  The exact engine answers the other
+questions.  The plans of both sides are compared by their automata.  A session is reported only if
+the gate of one side allows it and the gate of the other side refuses it.
+Cost: that of the questions, within a time limit.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ from tcc_runtime.exact.concrete import NOW_MS, Maker, Session, SessionCall, obje
 from tcc_runtime.exact.planned import plan_of
 from tcc_runtime.exact.prove import AskingGate, Roles, answer
 
-SECONDS: Final = 10.0  # of a comparison
+SECONDS: Final = 10.0  # for a comparison
 _FIRST: Final = 1.0  # seconds for a question before other sessions are tried
-_MOST_TOOLS: Final = 4  # of a statement, of which sessions are varied
-_MOST_CALLS: Final = 2000  # of a session that a plan or a total needs
+_MOST_TOOLS: Final = 4  # tools of a statement whose sessions are varied
+_MOST_CALLS: Final = 2000  # calls of a session for a plan or a total
 
 Verdict = Literal["equal", "wider", "narrower", "incomparable"]
 
@@ -69,7 +70,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A session that one side allows and the other one refuses.
+    """A session that one side allows and the other refuses.
 
     Attributes:
         refused_by: the text of the statement of the other side, or another reason.
@@ -81,10 +82,11 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """A question that stayed open.
+    """A question without an answer.
 
     Attributes:
         statement: the text of the statement; empty: the question is about plans or declarations.
+            missing: the reason.
     """
 
     statement: str
@@ -93,13 +95,14 @@ class Open:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionChanges:
-    """How the sessions of a new grammar differ from those of an old one.
+    """The differences of the sessions of a new grammar from those of an old one.
 
     Attributes:
-        verdict: about the new one; None: it is not known.
-        added, removed: sessions that only the new, or only the old, gate allows.  If the verdict is
-            `wider` or `narrower` without a session, only the statements show it.
-        open: what is not decided.
+        verdict: the verdict about the new grammar; None: not known.
+        added, removed: a session that only the new, or only the old, gate allows; or None.  The
+            verdict can be `wider` or `narrower` without a session, if it follows from the
+            statements.
+        open: the undecided questions.
     """
 
     verdict: Verdict | None
@@ -110,14 +113,15 @@ class SessionChanges:
 
 @dataclass(slots=True)
 class _Direction:
-    """Whether the other side allows every session of one side.
+    """The answer to the question whether the other side allows every session of one side.
 
     Attributes:
-        shown: a session that it refuses.
-        open: why this is not known; empty without `shown`: it allows every session.
-        is_plain: whether no search was needed: each statement of the other side is one of this
-            side, or has a larger bound.
-        is_clear: whether the open statements surely exclude something, as far as one can see.
+        shown: a session that the other side refuses.
+        open: the undecided questions; if it is empty and `shown` is None, the other side allows
+            every session.
+        is_plain: whether no search was needed, because each statement of the other side is one of
+            this side, or has a larger bound.
+        is_clear: whether the open statements probably exclude a session.
     """
 
     shown: Shown | None = None
@@ -149,8 +153,8 @@ def session_changes(
 
     Args:
         added, removed: the plans that only one side has; None: only bounds are known.
-        timeout: seconds of `clock` for all questions; of this process by default, so that other
-            work on the machine changes no answer.
+        timeout: seconds of `clock` for all questions.  The default clock is the processor time of
+            this process, so other work on the machine changes no answer.
     """
     end = clock() + timeout
     more = _Asking(new, old, added, clock() + timeout / 2, clock).direction()
@@ -165,12 +169,12 @@ def session_changes(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """Whether a gate allows every session of another one.
+    """The answer to the question whether a gate allows every session of another gate.
 
     Attributes:
-        holds: None: it is not known.
-        shown: a session that it refuses.
-        open: what is not decided.
+        holds: the answer; None: not known.
+        shown: a session that the gate refuses.
+        open: the undecided questions.
     """
 
     holds: bool | None
@@ -186,7 +190,7 @@ def allows_all(
     timeout: float = SECONDS,
     clock: Callable[[], float] = time.process_time,
 ) -> Allowed:
-    """Whether `other` allows every session of `side`.
+    """Decide whether `other` allows every session of `side`.
 
     Args:
         plans: the plans that only `side` has; None: only bounds are known.
@@ -197,10 +201,10 @@ def allows_all(
 
 
 def _verdict(more: _Direction, less: _Direction) -> Verdict | None:
-    """The verdict about the new side.
+    """Return the verdict about the new side.
 
-    If a side only lost statements, or got larger bounds, it allows more, even if no session shows
-    it.
+    A side that only lost statements, or got larger bounds, allows more, even if no session was
+    found.
     """
     if more.holds and less.holds:
         return "equal"
@@ -222,7 +226,7 @@ class _Asking:
     clock: Callable[[], float]
 
     def direction(self) -> _Direction:
-        """The answer."""
+        """Answer the questions."""
         found = _Direction()
         core, other = self.side.artifact.core, self.other.artifact.core
         try:
@@ -249,7 +253,7 @@ class _Asking:
         return found
 
     def _asked(self, beside: Joined, other: Core) -> list[tuple[Statement, Rule]]:
-        """The statements of the other side over the joined core, with their rules."""
+        """Return the statements of the other side over the joined core, with their rules."""
         statements = (*other.statements, *beside.asked)
         if not statements:
             return []
@@ -265,7 +269,9 @@ class _Asking:
         left: int,
         found: _Direction,
     ) -> Shown | None:
-        """A session that breaks a statement of the other side."""
+        """Return a session that breaks a statement of the other side, or None; add open questions
+        to `found`.
+        """
         text = statement_text(statement)
         if rule.kind == "total":
             shown = next(self._long(rule), None)
@@ -311,8 +317,8 @@ class _Asking:
         return None
 
     def _is_held(self, text: str) -> bool:
-        """Return whether the automaton of the other side holds a statement, and plans do not show
-        it.
+        """Return whether a statement is in the automaton of the other side, and no plan is excluded
+        by it.
         """
         if self.plans is None or self.plans.plans:
             return False
@@ -320,7 +326,9 @@ class _Asking:
         return any(part.text == text and part.place == "automaton" for part in parts)
 
     def _near(self, beside: Joined, statement: Statement, rule: Rule) -> Shown | None:
-        """A variant of a session with a call that the statement restricts or counts."""
+        """Return a variant of a session with a call that the statement restricts or counts, or
+        None.
+        """
         if rule.tools is None or isinstance(statement, Total | Owe):
             return None
         maker = Maker(Policy(beside.core, [rule]))
@@ -347,7 +355,7 @@ class _Asking:
         return None
 
     def _reached(self, beside: Joined, calls: Forbid) -> Session | None:
-        """A session of this side with such a call."""
+        """Return a session of this side with such a call, or None."""
         question = Question(kind="reachable", statements=(calls,))
         try:
             said = answer(
@@ -358,9 +366,10 @@ class _Asking:
         return said.session
 
     def _shown(self, session: Session) -> Shown | None:
-        """The session, if the gate of this side allows it and the other gate refuses it.
+        """Return the session if the gate of this side allows it and the other gate refuses it, else
+        None.
 
-        The other gate refuses a call also if it asks a role that this side does not ask.
+        The other gate also refuses a call if it asks a role that this side does not ask.
         """
         roles: list[Roles] = []
         if self.side.gate(session, told=roles) is not None:
@@ -368,14 +377,16 @@ class _Asking:
         refusal = self.other.gate(session, by=roles)
         if refusal is None:
             return None
-        if refusal.at < len(session.calls):  # the calls after the refused one show nothing
+        if refusal.at < len(session.calls):  # calls after the refused one are not needed
             session = replace(session, calls=session.calls[: refusal.at + 1], ends=False)
         return Shown(session=session, refused_by=refusal.text)
 
     # Plans.
 
     def _plans(self, core: Core, other: Core, found: _Direction) -> None:
-        """Compare the plans of both sides, and add a session that shows a difference."""
+        """Compare the plans of both sides; store a session that shows a difference, or an open
+        question.
+        """
         if _is_free(other) or _same_automaton(core, other):
             return
         plans = self.plans
@@ -392,7 +403,9 @@ class _Asking:
         )
 
     def _long(self, rule: Rule) -> Iterator[Shown]:
-        """A session with more calls, or a larger total, than a total of the other side allows."""
+        """Yield sessions with more calls, or a larger total, than a total of the other side
+        allows.
+        """
         core = self.side.artifact.core
         maker = Maker(policy_of(core))
         plan = None if self.plans is None else self.plans.shortest
@@ -411,7 +424,7 @@ class _Asking:
                 yield shown
 
     def _plain(self) -> Iterator[Shown]:
-        """Sessions of one call, for declarations that no statement expresses."""
+        """Yield sessions of one call, for declarations that no statement can express."""
         maker = Maker(policy_of(self.side.artifact.core))
         for tool in maker.core.tools:
             for turn in range(4):
@@ -421,7 +434,7 @@ class _Asking:
 
 
 def plan_sessions(artifact: Artifact, plan: Sequence[str]) -> Iterator[Session]:
-    """Sessions with the calls of a plan, and plain values of open fields."""
+    """Yield sessions with the calls of a plan, and plain values of open fields."""
     core = artifact.core
     if len(plan) > _MOST_CALLS:
         return
@@ -447,7 +460,7 @@ def _session(maker: Maker, calls: Sequence[SessionCall]) -> Session:
 
 
 def _call(maker: Maker, tool: str, listed: dict[str, State], turn: int) -> SessionCall:
-    """A call with plain values of the fields that `listed` does not have."""
+    """Return a call with plain values for the fields that `listed` lacks."""
     declared = maker.core.tool_of[tool]
     states: dict[str, State] = dict(listed)
     for one in (*declared.arguments, *declared.answers):
@@ -468,7 +481,7 @@ def _call(maker: Maker, tool: str, listed: dict[str, State], turn: int) -> Sessi
 
 
 def _pinned(tool: Tool, rule: Rule) -> Iterator[tuple[Node, ...]]:
-    """Filters for calls with a number near a constant of a statement."""
+    """Yield filters for calls that have a number near a constant of a statement."""
     constants = {
         one.state[1]: None
         for one in walk(rule)
@@ -484,8 +497,9 @@ def _pinned(tool: Tool, rule: Rule) -> Iterator[tuple[Node, ...]]:
 
 
 def covers(held: Rule, asked: Rule) -> bool:
-    """Return whether a statement surely allows no more than another one: it is equal, or has a
-    bound that is not larger.
+    """Return whether a statement surely allows no more than another one.
+
+    True if they are equal, or if `held` has the same form and a bound that is not larger.
     """
     if held == asked:
         return True
@@ -504,7 +518,7 @@ def covers(held: Rule, asked: Rule) -> bool:
 
 
 def idle_tools(artifact: Artifact) -> list[str]:
-    """The tools that no plan of an artifact has."""
+    """Return the tools that occur in no plan of an artifact."""
     core = artifact.core
     used, tools = set(artifact.texts), set[int]()
     for call in core.calls:
@@ -530,7 +544,9 @@ _PLANS = "plan", "rules", "patterns", "calls", "start", "goals"
 
 
 def _same_automaton(core: Core, other: Core) -> bool:
-    """Return whether two cores surely have one automaton: all that it is made of is equal."""
+    """Return whether two cores surely have the same automaton, because all parts that affect it are
+    equal.
+    """
     members = (*_PLANS, "tools", "lets", "statements")
     return all(getattr(core, name) == getattr(other, name) for name in members)
 

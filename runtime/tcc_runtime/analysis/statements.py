@@ -1,7 +1,7 @@
-"""What restricts the plans of a core: plan expression, states, strict tools and statements.
+"""The restrictions of the plans of a core: plan expression, states, strict tools and statements.
 
-Each restriction has a text in the language and, if the grammar is known, the place and the words of
-its author.  Language: docs/spec/language.md, sections 6 and 7.
+Each restriction has a text in the language.  If the grammar is known, it also has the author's text
+and its place.  Language: docs/spec/language.md, sections 6 and 7.
 Cost: linear in the core and its call sets.
 """
 
@@ -33,7 +33,7 @@ _KINDS: Mapping[type[Statement], str] = {
 
 
 def kind_of(statement: Statement) -> str:
-    """The kind of a statement, as the core names it: ``require``, ``forbid`` and so on."""
+    """Return the kind of a statement, as the core names it: ``require``, ``forbid`` and so on."""
     return _KINDS[type(statement)]
 
 
@@ -45,7 +45,7 @@ class PlanTexts:
         self._patterns: dict[int, str] = {}
 
     def pattern(self, number: int) -> str:
-        """A call set as a choice of patterns."""
+        """Return the text of a call set, as a choice of patterns."""
         found = self._patterns.get(number)
         if found is None:
             found = self._patterns[number] = self._pattern(self._core.patterns[number])
@@ -62,7 +62,9 @@ class PlanTexts:
         return " | ".join(parts) or "(no call)"
 
     def _of_tool(self, tool: int, rows: list[tuple[int, ...]]) -> list[str]:
-        """One pattern for these calls of a tool if there is one, else a pattern for each call."""
+        """Return one pattern for these calls of a tool if possible, else a pattern for each
+        call.
+        """
         columns = [sorted(set(column)) for column in zip(*rows, strict=True)]
         size = 1
         for column in columns:
@@ -83,7 +85,7 @@ class PlanTexts:
         return f"{name}({', '.join(inside)})" if inside else name
 
     def expression(self, of: Expr) -> str:
-        """An expression; operands that are no atoms are in parentheses."""
+        """Return the text of an expression, with parentheses around operands that are no atoms."""
         done: dict[int, str] = {}
         todo: list[tuple[Expr, bool]] = [(of, False)]
         while todo:
@@ -139,12 +141,12 @@ def _times(low: int, high: int | None) -> str:
     return short.get((low, high)) or f"{{{low},{'' if high is None else high}}}"
 
 
-Part: TypeAlias = "tuple[str, int]"  # a member of the core, and which one of it
+Part: TypeAlias = "tuple[str, int]"  # a member of the core, and an index in it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementPlace:
-    """Where a statement begins; lines and columns from 1."""
+    """The place where a statement begins; lines and columns count from 1."""
 
     file: str
     line: int
@@ -164,14 +166,15 @@ class WrittenStatement:
     """A restriction that blame can name.
 
     Attributes:
-        kind: ``plan``, ``signature`` (start and goal), ``strict``, or that of a statement.
+        kind: ``plan``, ``signature`` (start and goal), ``strict``, or the kind of a statement.
         text: the author's text if it is known, else the canonical text.
         place: None if the grammar is not known.
         part: ``("plan", 0)``, ``("start", 0)``, ``("tools", i)`` or ``("statements", i)``.
-        canonical: a text that depends on the core alone.
+        canonical: a text that depends only on the core.
         because: the sentence of the policy that the statement implements, or None.
-        relation, remedy: what is not true of a refused call, and what would be allowed; empty if
-            the statement does not refuse the call by itself, or if this is not known.
+        relation, remedy: the conditions that are not true for a refused call, and conditions under
+            which it would be allowed.  Empty if the statement does not refuse the call by itself,
+            or if they are not known.
     """
 
     kind: str
@@ -185,7 +188,8 @@ class WrittenStatement:
 
 
 def statements_of(core: Core, known: Mapping[str, Written]) -> list[WrittenStatement]:
-    """The restrictions of a core in the order of the text, or of the core.
+    """Return the restrictions of a core, in the order of the author's text if it is known, else of
+    the core.
 
     Args:
         known: the author's texts by ``plan``, ``start``, ``goal``, ``tool NAME`` and
@@ -215,7 +219,7 @@ def _order(statement: WrittenStatement) -> tuple[int, int]:
 
 
 def _parts(core: Core) -> Iterator[tuple[str, WrittenStatement]]:
-    """Each restriction, with the name that `known` has for it."""
+    """Yield each restriction, with its name in `known`."""
     texts = PlanTexts(core)
     plan = f"plan = {texts.expression(core.plan)}"
     rules = [f"rule {name} = {texts.expression(body)}" for name, body in core.rules.items()]

@@ -1,8 +1,8 @@
-"""Finds a session that the gates of two policies decide differently, by walking both together.
+"""Finds a session that the gates of two policies decide differently, by random walks through both.
 
 A walk makes calls that both gates allow, with values from the constants and types of the policies,
-until the gates disagree about a call or about the end of the session.  The same policies give the
-same walks.  Nothing follows if no walk finds a session.
+until the gates disagree about a call or about the end of the session.  The walks depend only on the
+policies.  If no walk finds such a session, this proves nothing.
 Cost: a decision of both gates for each step, and a call for each step that both allow.
 """
 
@@ -30,7 +30,7 @@ from tcc_runtime.gate.session_access import Home
 STEPS: Final = 4000
 _LONGEST: Final = 40  # calls of a session
 _STUCK: Final = 12  # refused calls in a row before a walk ends
-_VALUES: Final = 12  # of each field
+_VALUES: Final = 12  # values that are tried for each field
 _ABSENT: Final = object()
 
 
@@ -45,13 +45,13 @@ def differing(
     """Return a session whose last call or end exactly one of two policies allows.
 
     Args:
-        one, other: they have the same tools and attributes.
+        one, other: artifacts with the same tools and attributes.
         about: statements whose tools the walks call more often than others.
-        steps: decisions of all walks together.
+        steps: the most decisions of all walks together.
         is_over: asked before each walk; true ends the search.
 
     Returns:
-        the session, and whether `one` is the policy that allows it.
+        The session, and whether `one` is the policy that allows it; None: no walk found a session.
     """
     names = {name for part in about for name in names_in(part)}
     walks = _Walks((one, other), names)
@@ -83,7 +83,11 @@ class _Walks:
         self.steps = 0
 
     def walk(self) -> tuple[Session, bool] | None:
-        """Make one session in both gates, until they disagree or it is long enough."""
+        """Build one session in both gates, until they disagree or it is long enough.
+
+        Returns:
+            The session and whether the first gate allows it, if they disagree; else None.
+        """
         declared = [one for one in self._core.given if not isinstance(one, Learned)]
         given = self._object(declared, {})
         self._now = NOW_MS
@@ -124,7 +128,9 @@ class _Walks:
         self._now += max(0, span)
 
     def _call(self, gates: Sequence[Gate], known: dict[str, Any]) -> SessionCall | None:
-        """A call that the plans of a gate allow, with all its arguments."""
+        """Return a call that the plans of a gate allow, with all its arguments; None if no call is
+        allowed.
+        """
         if self._random.random() < 0.25:
             self._pass_time()
         offers = gates[self._random.randrange(2)].allowed()
@@ -152,7 +158,7 @@ class _Walks:
         return made if isinstance(made, dict) else into
 
     def _value(self, one: Field, known: dict[str, Any]) -> Any:
-        """A value of a field: a value of the session, or a candidate."""
+        """Return a value of a field: a value that the session has used, or a candidate."""
         if one.optional and self._random.random() < 0.3:
             return _ABSENT
         pool = self._pools.get(one)
@@ -173,7 +179,7 @@ class _Walks:
     def _with_outcome(
         self, call: SessionCall, known: dict[str, Any], at_ms: int | None
     ) -> SessionCall:
-        """A call with an outcome, and an answer if it is done."""
+        """Return the call with a random outcome, and an answer if it is done."""
         outcome = self._random.choice(("done",) * 8 + ("unknown", "failed"))
         answers = self._core.tool_of[call.tool].answers
         answer = self._object(answers, known) if answers and outcome == "done" else None
@@ -181,13 +187,13 @@ class _Walks:
 
 
 def _allows(gate: Gate, call: SessionCall) -> bool:
-    """Return whether a gate allows a call, perhaps after an approval."""
+    """Return whether a gate allows a call, possibly after an approval."""
     found = gate.check(call.tool, call.arguments)
     return found.allowed or found.code == Code.PENDING.value
 
 
 def _make(gate: Gate, call: SessionCall) -> None:
-    """Make a call, and approve the questions about it."""
+    """Make a call, approving the questions about it."""
     try:
         with gate.call(call.tool, call.arguments) as permit:
             if call.outcome == "done":

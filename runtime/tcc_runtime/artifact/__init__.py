@@ -1,1 +1,1 @@
-"""Artifacts as runs use them: columns, counts, bounds, plans, and relaxed statements."""
+"""Artifacts, as runs and gates use them: columns, counts, bounds, plans and relaxed statements."""

@@ -1,7 +1,7 @@
-"""The statements that a run over an artifact enforces itself, and its cut.
+"""The constraints that a run over an artifact enforces itself: relaxed statements, and its cut.
 
 Meaning: :mod:`tcc_certs.statements`.  Text: docs/spec/race.md, section 12.
-Cost: linear in the calls, once for a run.
+Cost: linear in the calls, once for each run.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Held: TypeAlias = "Tally"
 def constraints_of(
     artifact: Artifact, truncate: int | None, start: Held = ()
 ) -> Constraints | None:
-    """Return what a run enforces: the relaxed statements, and depth <= `truncate`.
+    """Return the constraints that a run enforces: the relaxed statements, and depth <= `truncate`.
 
     Args:
-        truncate: most calls of a plan; None is no cut.
+        truncate: the most calls of a plan; None: no cut.
         start: the tally of the relaxed statements at the root of the run.  The cut is the last
-            constraint and counts from the root, so the others have the same numbers without it.
+            constraint and counts from the root, so it does not change the numbers of the others.
 
     Returns:
-        None if there is nothing to enforce.
+        None if nothing has to be enforced.
 
     Raises:
-        Rejected: M301, of an unverified artifact whose calls are in no order.
+        Rejected: M301: the calls of an unverified artifact are not sorted.
     """
     relaxed, calls = artifact.relaxed, artifact.manifest.calls
     if not relaxed and truncate is None:
@@ -49,10 +49,11 @@ def constraints_of(
 
 
 def every_statement(artifact: Artifact) -> list[Constraint]:
-    """Return the statements that plans can break, in order, whoever enforces them.
+    """Return the statements that plans can break, in order, whether the automaton or the run
+    enforces them.
 
     Raises:
-        Rejected: M301, of an unverified artifact whose calls are in no order.
+        Rejected: M301: the calls of an unverified artifact are not sorted.
     """
     from tcc_certs.statements import statement_constraints
 
@@ -61,10 +62,11 @@ def every_statement(artifact: Artifact) -> list[Constraint]:
 
 
 def core_calls(artifact: Artifact) -> tuple[int, ...]:
-    """Return, for each call of the artifact, its index in the core; kept with the artifact.
+    """Return the index in the core of each call of the artifact; cached with the artifact.
 
     Raises:
-        Rejected: M301, of an unverified artifact whose calls are not the core's, in order.
+        Rejected: M301: the calls of an unverified artifact are not calls of the core, or not
+            sorted.
     """
     found = artifact.kept.get("core_calls")
     if not isinstance(found, tuple):

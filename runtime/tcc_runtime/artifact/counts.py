@@ -1,10 +1,10 @@
-"""Race counts and residuals of a run: the artifact's own, or what the settings make of them.
+"""Race counts and residuals of a run: those of the artifact, or changed by the settings.
 
-Counts may be raised bottom-up: by a factor, to stress surrogate mode, or by rounding where they are
-wider than the run may use (docs/spec/race.md, sections 4 and 10).  The residual part of M(v) =
--beta C(prefix) + residual is Q31.32 and a function of the state alone (section 8): recipe R2 reads
-a column, R1 takes one logarithm for each distinct cost of a call.
-Cost: nothing, or one pass over all edges, once for each factor, width and artifact.
+The settings can raise counts bottom-up: by a factor, to test surrogate mode, or by rounding if
+counts are wider than the run may use (docs/spec/race.md, sections 4 and 10).  The residual part of
+M(v) = -beta C(prefix) + residual is Q31.32 and depends only on the state (section 8).  Recipe R2
+reads it from a column; R1 takes one logarithm for each distinct cost of a call.
+Cost: nothing, or one pass over all edges for each factor, width and artifact.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tcc_certs.formats.codec import parse_decimal
 from tcc_certs.race.enclosures import call_residual
 from tcc_runtime.artifact.load import Artifact
 
-# Residual part of M(v), by recipe.
+# The residual part of M(v), by recipe.
 
 
 def residual_bound(artifact: Artifact, recipe: str) -> Callable[[int], int]:
-    """The function from a state to the residual part of its M, Q31.32."""
+    """Return the function from a state to the residual part of its M, Q31.32."""
     if recipe == "r2":
         return artifact.residual_to_go
     envelope = step_envelope(artifact)
@@ -34,7 +34,9 @@ def residual_bound(artifact: Artifact, recipe: str) -> Callable[[int], int]:
 
 
 def cost_bound(artifact: Artifact, recipe: str) -> Callable[[int], int]:
-    """The function from a state to the least that its plans cost, nano-units; of r1 a bound."""
+    """Return the function from a state to the least cost of its plans, in nano-units; for R1 a
+    lower bound.
+    """
     if recipe == "r2":
         return artifact.cost_to_go
     step = min([0, *artifact.cost_low])
@@ -46,21 +48,21 @@ def cost_bound(artifact: Artifact, recipe: str) -> Callable[[int], int]:
 
 
 def step_envelope(artifact: Artifact) -> int:
-    """max(0, the largest residual of any call), Q31.32."""
+    """Return max(0, the largest residual of any call), Q31.32."""
     beta, bits = artifact.manifest.beta, artifact.manifest.fraction_bits
     distinct = sorted(set(zip(artifact.cost_low, artifact.weight, strict=True)))
     return max([0, *(call_residual(beta, cost, weight, bits) for cost, weight in distinct)])
 
 
-_FEW_BYTES: Final = 1 << 28  # what need not be told any nearer
+_FEW_BYTES: Final = 1 << 28  # below this, a coarse bound is enough
 
 
 def race_counts(artifact: Artifact, inflate: str, bits: int | None = None) -> Callable[[int], int]:
-    """The function from a state to the m that the run uses.
+    """Return the function from a state to the race count m that the run uses.
 
     Args:
         inflate: an exact decimal, at least 1.
-        bits: that a count is rounded up to, 1 .. 63; None: none is.
+        bits: the bits to which counts are rounded up, 1.. 63; None: not rounded.
     """
     if bits is not None:
         name = f"counts.{inflate}.{bits}"
@@ -81,15 +83,15 @@ def race_counts(artifact: Artifact, inflate: str, bits: int | None = None) -> Ca
 def rounded_to(
     artifact: Artifact, inflate: str, count_bits: int, members: Sequence[int]
 ) -> int | None:
-    """The bits that a run rounds its counts up to; None where none is wider than it may use.
+    """Return the bits to which a run rounds its counts up; None if no count is too wide.
 
-    No count grows along an edge, so the root's is the widest of all that a run may meet.  Of
-    rounded counts it is the mantissa's bits that count, in a set those of the widest member.
+    No count grows along an edge, so the count of the root is the widest.  For rounded counts, the
+    bits of the mantissa are compared, in a set those of the widest member.
 
     Args:
         inflate: an exact decimal, at least 1.
-        count_bits: most bits of a count that is used; 0 is no limit.
-        members: the states that the run begins at.
+        count_bits: the most bits of a count; 0: no limit.
+        members: the states at which the run begins.
     """
     if not count_bits:
         return None
@@ -103,16 +105,15 @@ def rounded_to(
 
 
 def written_bytes(artifact: Artifact, inflate: str, bits: int | None = None) -> int:
-    """What a run may hold of counts that the artifact does not: of each state its m, the slack and
-    the masses of its children; kept with the artifact.
+    """Return a bound of the bytes of counts that a run stores and the artifact does not; cached.
 
-    Of rounded counts that is all of them, as F bits for each call that may follow are written out;
-    of others what the inflation adds, at most the bits of the factor and one.  What is little by
-    the greatest exponent alone is not told any nearer.
+    A run may store for each state its m, the slack, and the masses of its children.  For rounded
+    counts all their bits are counted, because they are expanded.  For other counts only the bits
+    that the inflation adds are counted.  A result of 2^28 is only an upper bound.
 
     Args:
         inflate: an exact decimal, at least 1.
-        bits: that a count is rounded up to; None: none is.
+        bits: the bits to which counts are rounded up; None: not rounded.
     """
     name = f"written.{inflate}.{bits}"
     found = artifact.kept.get(name)
@@ -128,7 +129,8 @@ def _written_bytes(artifact: Artifact, inflate: str, to: int | None) -> int:
     factor, places = parse_decimal(inflate, "inflate", Code.LEDGER_SCHEMA)
     more = 0 if inflate == "1" else (factor // 10**places + 2).bit_length()
     if to is not None:
-        # Each of d + 1 roundings is by 1 + 2^(1-b) at most, and (1 + x)^d <= 2^(3 d x / 2).
+        # Each of d + 1 roundings adds a factor of at most 1 + 2^(1-b), and (1 + x)^d <= 2^(3 d x /
+        # 2).
         more += (3 * (artifact.rank(artifact.root) + 1) >> to) + 2
     rows, bits = artifact.automaton, 0
     held = 3 * artifact.manifest.states + artifact.manifest.edges
@@ -141,7 +143,9 @@ def _written_bytes(artifact: Artifact, inflate: str, to: int | None) -> int:
 
 
 def inflated(artifact: Artifact, inflate: str) -> Sequence[int]:
-    """m'(q) = max(ceil(F m(q)), the sum of the masses with m' of the targets), for every state."""
+    """Return m'(q) = max(ceil(F m(q)), the sum of the masses of the children by m') for every
+    state.
+    """
     factor, places = parse_decimal(inflate, "inflate", Code.LEDGER_SCHEMA)
     unit = 10**places
     bits, weight = artifact.manifest.fraction_bits, artifact.weight
@@ -158,24 +162,26 @@ def inflated(artifact: Artifact, inflate: str) -> Sequence[int]:
 def rounded(
     artifact: Artifact, count: Callable[[int], int], bits: int
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """Of each state the mantissa and the exponent of its count, rounded up to so many bits.
+    """Return the mantissa and the exponent of each state's count, rounded up to `bits` bits.
 
-    m'(q) is the least such number at or above m(q) and the sum of the masses with m' of the
-    targets, so it is a bound as artifact.md, section 7, has them.
+    m'(q) is the least number of so many bits that is not below m(q), nor below the sum of the
+    masses of the children by m'.  So it is a bound in the sense of artifact.md, section 7.
 
     Args:
-        count: m of a state.
+        count: returns m of a state.
         bits: 1 .. 63.
 
     Raises:
-        Rejected: C202, or as the artifact's edges, of an unverified one.
+        Rejected: C202: a rank of an unverified artifact is too large; or see
+            :meth:`Artifact.edges`.
     """
     places, weight = artifact.manifest.fraction_bits, artifact.weight
     ranks = artifact.automaton.rank
     mantissas: list[int] = []
     exponents: list[int] = []
     for q, rank in enumerate(ranks):
-        if rank > q:  # of an unverified artifact; it says how long the numbers here get
+        # possible in an unverified artifact; the rank bounds the length of the numbers here
+        if rank > q:
             raise Rejected(Code.RANK, f"rank[{q}]", f"at most {q}", rank)
         total = (1 << places * rank) if artifact.accepts(q) else 0
         for call, target in artifact.edges(q):

@@ -1,8 +1,8 @@
-"""What it takes to weigh the plans that a cut leaves out, known before any is weighed.
+"""The work of weighing the plans that a cut leaves out, estimated before any is weighed.
 
-Text: docs/spec/race.md, section 13.  Whether a plan is longer than K calls is open after j calls
-that led to state q only where j + s(q) <= K < j + d(q), s and d the fewest and the most calls that
-may still follow.  Those q and j alone are gone through one by one.
+Text: docs/spec/race.md, section 13.  After j calls that led to state q, it is open whether a plan
+is longer than K calls only if j + s(q) <= K < j + d(q).  Here s and d are the fewest and the most
+calls that may follow.  Only such pairs of q and j are visited one by one.
 Cost: two passes over the edges, once for each K.
 """
 
@@ -21,12 +21,12 @@ _NEVER: Final = 1 << 62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """A cut below the root's rank.
+    """A cut below the rank of the root.
 
     Attributes:
-        most: K.
-        steps: a bound of the edges that are gone through, each as often as it is.
-        allowed: the greatest such number that a run takes on.
+        most: K, the most calls of a plan.
+        steps: a bound of the number of edge visits.
+        allowed: the largest number of steps that a run accepts.
     """
 
     most: int
@@ -35,18 +35,18 @@ class Cut:
 
     @property
     def fits(self) -> bool:
-        """True if a run takes it on."""
+        """True if a run accepts the cut."""
         return self.steps <= self.allowed
 
 
 def cut_of(artifact: Artifact, most: int, members: tuple[int, ...] | None = None) -> Cut:
-    """The cut at `most` calls, kept with the artifact.
+    """Return the cut at `most` calls; cached with the artifact.
 
     Args:
-        members: the states that the run begins at; None: the root of the artifact.
+        members: the states at which the run begins; None: the root of the artifact.
 
     Raises:
-        Rejected: an unverified artifact leads out of its ranges.
+        Rejected: a number of an unverified artifact is outside its range.
     """
     members = (artifact.root,) if members is None else members
     name = f"cut.{most}.{members}"
@@ -57,10 +57,10 @@ def cut_of(artifact: Artifact, most: int, members: tuple[int, ...] | None = None
 
 
 def fewest_calls(artifact: Artifact) -> Sequence[int]:
-    """s: the fewest calls that may still follow, of each state; kept with the artifact.
+    """Return s, the fewest calls that may follow, for each state; cached with the artifact.
 
     Raises:
-        Rejected: an unverified artifact leads out of its ranges.
+        Rejected: a number of an unverified artifact is outside its range.
     """
     found = artifact.kept.get("fewest_calls")
     if isinstance(found, list):
@@ -80,7 +80,7 @@ def _cut_of(artifact: Artifact, most: int, members: tuple[int, ...]) -> Cut:
     for q in members:
         first[q] = last[q] = 0
     for q in range(max(members), -1, -1):
-        if last[q] < 0:  # nothing leads there from where the run begins
+        if last[q] < 0:  # not reachable from the start of the run
             continue
         edges = artifact.edges(q)
         least, greatest = max(first[q], most + 1 - artifact.rank(q)), min(last[q], most - fewest[q])

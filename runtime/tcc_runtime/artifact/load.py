@@ -1,9 +1,8 @@
-"""Artifacts as runs use them: large files are mapped, and numbers are decoded on demand.
+"""Opening artifacts.  Large files are mapped, and numbers are decoded on demand.
 
-Format: docs/spec/artifact.md.  Opening an artifact takes the time of its checks: all certificates;
-only the digests, if the artifact is known to be checked (one BLAKE3 pass); or only header and
-manifest.  The content of an unverified artifact is not checked, except for the ranges that keep
-reading safe.
+Format: docs/spec/artifact.md.  Opening an artifact checks all certificates; or only the digests, if
+the artifact is known to be checked (one BLAKE3 pass); or only header and manifest.  The content of
+an unverified artifact is not checked, except for ranges that keep reading safe.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ class CompilerDiagnostic(Protocol):
 
     @property
     def hint(self) -> str | None:
-        """How to mend it, if known."""
+        """A suggestion how to fix the grammar, or None."""
 
 
-MANY_STATES = 1 << 12  # with fewer states, importing numpy takes longer than it saves
-WIDE = 16  # states of a rank, on average
+MANY_STATES = 1 << 12  # with fewer states, importing numpy costs more time than it saves
+WIDE = 16  # average number of states of a rank
 
 
 class Artifact:
@@ -62,7 +61,7 @@ class Artifact:
         verified: whether every certificate was checked, here or earlier.
         diagnostics: the warnings of the compiler, if it ran in this process.  A file does not
             contain them.
-        kept: a cache of values that other modules derive from the artifact, by name.
+        kept: a cache, by name, of values that other modules derive from the artifact.
     """
 
     def __init__(
@@ -92,7 +91,9 @@ class Artifact:
 
     @property
     def root(self) -> int:
-        """The state of the empty prefix: the first one with cycles, else the last one."""
+        """The state of the empty prefix: the first state of an artifact with cycles, else the
+        last.
+        """
         return 0 if self.cyclic else self.file.manifest.states - 1
 
     @property
@@ -109,7 +110,7 @@ class Artifact:
 
     @cached_property
     def root_digest(self) -> bytes:
-        """D(root)."""
+        """D(root), the digest of the context of the root."""
         return root_context(self.manifest.root_document)
 
     @cached_property
@@ -122,7 +123,7 @@ class Artifact:
         """The canonical texts of the calls, strictly increasing by their bytes.
 
         Raises:
-            Rejected: B1xx the column is not canonical JSON, M301 it is not a list of the right
+            Rejected: B1xx: the column is not canonical JSON.  M301: it is not a list of the right
                 number of texts.
         """
         if self._given_texts is not None:
@@ -141,7 +142,9 @@ class Artifact:
         return [text.encode() for text in self.texts]
 
     def call_index(self, text: str) -> int | None:
-        """The number of the call with a canonical text; None if the artifact has no such call."""
+        """Return the index of the call with this canonical text; None: the artifact has no such
+        call.
+        """
         try:
             raw = text.encode()
         except UnicodeEncodeError:
@@ -150,10 +153,10 @@ class Artifact:
         return at if at < len(self._raw_texts) and self._raw_texts[at] == raw else None
 
     def edges(self, q: int) -> list[tuple[int, int]]:
-        """The edges of state `q` as (call, target), in call order.
+        """Return the edges of state `q` as (call, target), in call order.
 
         Raises:
-            Rejected: C101, C104, C201 or C203, of an unverified artifact with a bad row.
+            Rejected: C101, C104, C201 or C203: a row of an unverified artifact is invalid.
         """
         rows = self.automaton
         low, high = rows.edge_start[q], rows.edge_start[q + 1]
@@ -168,13 +171,13 @@ class Artifact:
         return found
 
     def steps(self, members: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
-        """Each call of a set of states with the set that it leads to, in call order.
+        """Return each call of a set of states with the set that it leads to, in call order.
 
         Args:
             members: states, increasing; a single one if the automaton is deterministic.
 
         Raises:
-            Rejected: as :meth:`edges`.
+            Rejected: see :meth:`edges`.
         """
         if not self.nondeterministic:
             return [(call, (target,)) for call, target in self.edges(members[0])]
@@ -189,20 +192,21 @@ class Artifact:
         return self.automaton.accept[q] != 0
 
     def rank(self, q: int) -> int:
-        """d(q), the most calls that may still follow.
+        """Return d(q), the most calls that may follow.
 
         Raises:
-            Rejected: D204 the artifact has cycles.
+            Rejected: D204: the artifact has cycles.
         """
         self.require_bounded()
         return self.automaton.rank[q]
 
     def plans(self, q: int) -> int:
-        """N(q), the number of plans below, or an upper bound if the manifest says so.
+        """Return N(q), the number of plans below a state, or an upper bound if the manifest says
+        so.
 
         Raises:
-            Rejected: C301, of an unverified artifact with an impossible exponent; D204 the
-                artifact has cycles.
+            Rejected: C301: an exponent of an unverified artifact is impossible.  D204: the artifact
+                has cycles.
         """
         self.require_bounded()
         if self.manifest.gate:
@@ -212,10 +216,10 @@ class Artifact:
         return _row(self.file.columns["plans"], q)
 
     def race_count(self, q: int) -> int:
-        """m(q), the race count in units of 2^(-F d(q)).
+        """Return m(q), the race count, in units of 2^(-F d(q)).
 
         Raises:
-            Rejected: D203 the artifact is for a gate; D204 it has cycles.
+            Rejected: D203: the artifact is for a gate.  D204: it has cycles.
         """
         if self.manifest.round_counts is not None:
             return self._mantissa[q] << self._exponent[q]
@@ -223,13 +227,13 @@ class Artifact:
         return int.from_bytes(data[q * size : (q + 1) * size], "little")
 
     def count_bits(self, q: int) -> int:
-        """How many bits m(q) takes; a rounded count is not expanded for this."""
+        """Return the number of bits of m(q), without expanding a rounded count."""
         if self.manifest.round_counts is not None:
             return self._mantissa[q].bit_length() + self._exponent[q]
         return self.race_count(q).bit_length()
 
     def mantissa_bits(self, q: int) -> int:
-        """The number of bits of the mantissa of a rounded m(q)."""
+        """Return the number of bits of the mantissa of a rounded m(q)."""
         return self._mantissa[q].bit_length()
 
     @property
@@ -238,31 +242,33 @@ class Artifact:
         return 0 if self.manifest.round_counts is None else max(self._exponent) + 64
 
     def cost_to_go(self, q: int) -> int:
-        """h(q), the least cost of a plan below, nano-units.
+        """Return h(q), the least cost of a plan below a state, in nano-units.
 
         Raises:
-            Rejected: D204 the artifact has cycles.
+            Rejected: D204: the artifact has cycles.
         """
         return self._cost_to_go[q]
 
     def residual_to_go(self, q: int) -> int:
-        """g(q), the best residual to go, Q31.32.
+        """Return g(q), the largest residual to go, Q31.32.
 
         Raises:
-            Rejected: D204 the artifact has cycles.
+            Rejected: D204: the artifact has cycles.
         """
         return self._residual_to_go[q]
 
     @property
     def cyclic(self) -> bool:
-        """True if the automaton has cycles, so that plans have no bound and no state a count."""
+        """True if the automaton has cycles.  Then the length of plans has no bound, and states have
+        no counts.
+        """
         return self.manifest.cyclic
 
     def require_bounded(self) -> None:
-        """Decline an artifact with cycles: it has no counts, no ranks and no costs to go.
+        """Require an artifact without cycles.  With cycles it has no counts, ranks and costs to go.
 
         Raises:
-            Rejected: D204.
+            Rejected: D204: the artifact has cycles.
         """
         if self.cyclic:
             path, expected = "manifest.critical", artifact.NEEDED_FOR_COUNTS
@@ -288,18 +294,18 @@ class Artifact:
         """The core of the grammar.
 
         Raises:
-            Rejected: B1xx, C801, D1xx, D201, of an unverified artifact.
+            Rejected: B1xx, C801, D1xx, D201: the core of an unverified artifact is invalid.
         """
         return read_core(bytes(self.file.columns["core"].data))
 
     @cached_property
     def cost_low(self) -> Sequence[int]:
-        """Each call's low cost, nano-units."""
+        """The low cost of each call, in nano-units."""
         return self.file.columns["call_cost_low"].items()
 
     @cached_property
     def cost_high(self) -> Sequence[int]:
-        """Each call's high cost, nano-units."""
+        """The high cost of each call, in nano-units."""
         return self.file.columns["call_cost_high"].items()
 
     @cached_property
@@ -309,7 +315,7 @@ class Artifact:
 
     @cached_property
     def weight(self) -> Sequence[int]:
-        """Each call's W, its weight in units of 2^-F."""
+        """The weight W of each call, in units of 2^-F."""
         return self.file.columns["call_weight"].items()
 
     @cached_property
@@ -358,16 +364,16 @@ def load(data: bytes | Path, *, verify: bool = True, checked: str | None = None)
     """Open an artifact.
 
     Args:
-        data: the bytes, or a file.  One of more than 64 MiB must not change while it is in use.
-        verify: check every digest and certificate.  Without this, only header and manifest are
+        data: the bytes, or a path.  A file of more than 64 MiB must not change while it is in use.
+        verify: whether to check every digest and certificate.  False: only header and manifest are
             read, and a run claims nothing.
         checked: the digest, in lower-case hex, of an artifact whose certificates the caller has
-            checked before.  The digest and the digests of the columns have to match; the
-            certificates are not checked again, because equal bytes have equal certificates.
-            Without `verify`, the digests of the columns are not checked either.
+            checked before.  The artifact and its columns must have their digests; the certificates
+            are not checked again, because equal bytes have equal certificates.  Without `verify`,
+            the digests of the columns are not checked either.
 
     Raises:
-        Rejected: the artifact is refused or declined; P101, its digest is not `checked`.
+        Rejected: the artifact is refused or declined; P101: its digest is not `checked`.
         OSError: the file cannot be opened.
     """
     return load_as(Artifact, data, verify=verify, checked=checked)
@@ -389,7 +395,7 @@ def load_as(
 
 
 def _check(raw: memoryview) -> CheckedArtifact:
-    """Check every certificate; importing numpy pays off for large artifacts only."""
+    """Check every certificate. numpy is only imported for large artifacts, where it saves time."""
     if len(raw) < _LARGE:
         return check(raw)
     from tcc_runtime.fastcheck.kernel import check as check_in_bulk
@@ -398,7 +404,7 @@ def _check(raw: memoryview) -> CheckedArtifact:
 
 
 def content_of(path: Path) -> memoryview:
-    """Return the bytes of a file: read, or mapped if there are more than 64 MiB.
+    """Return the bytes of a file: read, or mapped if the file has more than 64 MiB.
 
     A program that writes into a mapped file changes the artifact in use, and a file that shrinks
     ends the process.  Artifacts of gates are small, so they are read.

@@ -1,9 +1,9 @@
-"""Pairs of states that the same prefixes lead to in two large artifacts, as arrays.
+"""The pairs of states that the same prefixes lead to in two large artifacts, as arrays.
 
 :mod:`tcc_runtime.analysis.difference` follows smaller artifacts pair by pair.  Here all pairs of a
 rank are followed together.  Targets have lower ranks, so the pairs of a rank are complete once the
-higher ranks have been followed.  Sums are computed in the other direction.
-Both artifacts are wide (:attr:`Artifact.is_wide`).
+higher ranks have been followed.  Sums are computed in the other direction.  Both artifacts are wide
+(:attr:`Artifact.is_wide`).
 Cost: a sort of the pairs, and a search for each pair of edges.
 """
 
@@ -31,14 +31,14 @@ class Pairs:
     """The pairs of two states, by their codes, with the edges of the first one.
 
     Attributes:
-        width: a code is the first state times this, and one more than the second.
+        width: a code is first state * width + second state + 1.
         codes: [pairs], increasing.
-        first: [pairs + 1], where the edges of each begin.
-        call: [edges], of the first artifact.
-        code: [edges], of the pair that an edge leads to; its second state is 0 if the second
-            artifact lacks the call.
-        at: [edges], the number of this pair; -1 if the second artifact lacks the call.
-        ends: where the pairs of each rank end, lowest rank first.
+        first: [pairs + 1], the index of the first edge of each pair.
+        call: [edges], the call in the first artifact.
+        code: [edges], the code of the pair that an edge leads to.  If the second artifact lacks the
+            call, the code is a multiple of width.
+        at: [edges], the index of this pair; -1 if the second artifact lacks the call.
+        ends: the index after the last pair of each rank, lowest rank first.
     """
 
     width: int
@@ -52,14 +52,15 @@ class Pairs:
     def up(
         self, own: Exact, beside: Exact, best: np.ufunc, add: Exact | int, most: int | None = None
     ) -> Exact:
-        """Return a value for each pair, combined from the values after its edges, targets first.
+        """Return a value for each pair, combined from the values after its edges; targets are
+        computed first.
 
         Args:
             own: [pairs], the value of a plan that ends here.
             beside: [edges], the value after an edge that the second artifact lacks.
             best: combines values: ``add`` or ``minimum``.
-            add: is added to the value after each edge.
-            most: greater values become this one.
+            add: [edges] or one number; added to the value after each edge.
+            most: the largest value; greater ones are replaced by it.
         """
         found = own.copy()
         for low, high in pairwise((0, *self.ends)):
@@ -85,8 +86,8 @@ def pairs_of(
 
     Args:
         one, other: both :attr:`Artifact.is_wide`.
-        beside: for each call of `one` the same call of `other`; -1 if `other` lacks it.
-        most_edges: bound on pairs plus pairs of edges; each takes some 100 bytes.
+        beside: the index in `other` of each call of `one`; -1 if `other` lacks it.
+        most_edges: the most pairs plus pairs of edges; each takes about 100 bytes.
     """
     start, call, target = _rows(one)
     others_start, others_call, others_target = _rows(other)
@@ -137,7 +138,7 @@ def pairs_of(
 
 
 def stops(pairs: Pairs, one: Artifact, other: Artifact) -> NDArray[np.bool_]:
-    """For each pair, whether a plan may stop in the first state and not in the second."""
+    """Return, for each pair, whether a plan may stop in the first state and not in the second."""
     q, p = np.divmod(pairs.codes, pairs.width)
     accept, others = (column(artifact.file, "accept") != 0 for artifact in (one, other))
     found: NDArray[np.bool_] = accept.take(q) & ~others.take(p - 1)
@@ -170,13 +171,13 @@ def plan_sums(pairs: Pairs, one: Artifact, other: Artifact) -> tuple[Exact, Ints
 
 
 def _far(least: Ints) -> Ints:
-    """Sums with a summand of `FAR` become `FAR`."""
+    """Replace sums that contain `FAR` by `FAR`."""
     found: Ints = np.where(least > FAR >> 1, FAR, least)
     return found
 
 
 def fewest_in(artifact: Artifact) -> Ints:
-    """Return the fewest calls that may follow each state; kept with the artifact as a list."""
+    """Return the fewest calls that may follow each state; cached with the artifact as a list."""
     kept = artifact.kept.get("fewest_calls")
     if isinstance(kept, list):
         return np.array(kept, dtype=np.int64)
@@ -206,7 +207,7 @@ def _once(parts: list[Ints]) -> Ints:
 
 
 def _spread(first: Ints, sizes: Ints) -> Ints:
-    """first[0], first[0]+1, .. (sizes[0] of them), first[1], .. and so on."""
+    """Return first[0], first[0]+1, .. (sizes[0] numbers), then first[1], .. and so on."""
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if len(ends) else 0
     found: Ints = np.arange(total) + np.repeat(first - (ends - sizes), sizes)

@@ -1,9 +1,9 @@
 """Plans without a race: counted by length, listed in call order, looked up.
 
-Every function walks the automaton and its counts, and none lists plans to count them.  If counts
-are bounds, lists and look-ups are exact all the same: they follow sets of states and the relaxed
-statements.  Functions that need exact counts raise.
-Plans are compared call by call, and calls by the bytes of their texts.  A prefix comes first.
+Functions walk the automaton and its counts; none enumerates plans to count them.  Lists and
+look-ups are exact even if counts are bounds, because they follow sets of states and the relaxed
+statements.  Functions that need exact counts raise.  Plans are compared call by call, and calls by
+the bytes of their texts.  A prefix comes first.
 Cost: see each function; D is the longest plan, B the most edges of a state.
 """
 
@@ -26,20 +26,20 @@ _Step: TypeAlias = "tuple[int, States, Held]"
 _Place: TypeAlias = "tuple[States, Held]"
 # A place on the current path, the number of plans yielded before it, and its remaining steps.
 _Row: TypeAlias = "tuple[_Place, int, Iterator[_Step]]"
-# Cost of an edge above the cost to go of its state, length of the shortest of the cheapest plans
-# through it, call, target.
+# Cost of an edge above the cost to go of its state; length of the shortest of the cheapest plans
+# through it; call; target.
 _Way: TypeAlias = "tuple[int, int, int, int]"
 _MOST_DEAD = 1 << 20
-_NEAR = 64  # states that are looked at before the whole automaton is
+_NEAR = 64  # states to look at before visiting the whole automaton
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanWalk:
-    """How far a sequence of calls can be followed.
+    """The longest allowed start of a sequence of calls.
 
     Attributes:
-        position: the number of calls that were followed.
-        states: where they lead; a single one if the automaton is deterministic.
+        position: the number of its calls.
+        states: the states after it; a single one if the automaton is deterministic.
         held: the tally of the relaxed statements.
         allowed: whether the whole sequence is a plan.
     """
@@ -51,7 +51,7 @@ class PlanWalk:
 
 
 def plans_by_depth(artifact: Artifact) -> list[int]:
-    """Return how many plans have 0, 1, .. d(root) calls, or bounds.
+    """Return the number of plans with 0, 1,.. d(root) calls, or bounds if counts are bounds.
 
     Cost: at most D passes over the edges.
     """
@@ -68,7 +68,8 @@ def plans_by_depth(artifact: Artifact) -> list[int]:
 
 
 def cheapest_plan(artifact: Artifact) -> tuple[str, ...] | None:
-    """Return the plan of least cost; of several the shortest, then the first in call order.
+    """Return the plan of least cost.  Of several, the shortest one counts, then the first in call
+    order.
 
     None if this plan breaks a relaxed statement: then the least cost is only a bound.
     Cost: at most the edges of all cheapest plans.
@@ -121,27 +122,27 @@ class Costed(Protocol):
 
     @property
     def texts(self) -> Sequence[str]:
-        """The calls' canonical texts, in order."""
+        """The canonical texts of the calls, in order."""
 
     @property
     def cost_low(self) -> Sequence[int]:
-        """Each call's low cost."""
+        """The low cost of each call."""
 
     def edges(self, q: int) -> Sequence[tuple[int, int]]:
-        """The edges of a state as (call, target), in call order."""
+        """Return the edges of a state as (call, target), in call order."""
 
     def accepts(self, q: int) -> bool:
         """Return whether a plan may stop in a state."""
 
     def cost_to_go(self, q: int) -> int:
-        """The least cost of a plan below a state."""
+        """Return the least cost of a plan below a state."""
 
 
 class LengthAhead:
-    """For each state the number of calls of the shortest of its cheapest plans, on demand.
+    """The number of calls of the shortest of the cheapest plans below each state, on demand.
 
-    Only edges of cheapest plans are followed; without costs these are all edges.  If the end is
-    near, a few states are looked at; else all states that a cheapest plan may pass, once.
+    Only edges of cheapest plans are followed; without costs these are all edges.  If an end is
+    near, only a few states are visited; otherwise each state on a cheapest plan, once.
     """
 
     def __init__(self, states: Costed) -> None:
@@ -149,14 +150,14 @@ class LengthAhead:
         self._known: dict[int, int] = {}
 
     def of(self, q: int) -> int:
-        """The number of calls."""
+        """Return the number of calls for a state."""
         found = self._known.get(q)
         if found is None:
             found = self._near(q)
         return self._all(q) if found is None else found
 
     def _near(self, q: int) -> int | None:
-        """The number of calls, layer by layer; None if the layers have many states."""
+        """Return the number of calls by breadth-first search; None if it meets many states."""
         layer, seen, calls = {q}, 0, 0
         while not any(map(self._ends, layer)):
             seen += len(layer)
@@ -168,7 +169,7 @@ class LengthAhead:
         return calls
 
     def _all(self, q: int) -> int:
-        """The number of calls, computed targets first, without recursion."""
+        """Return the number of calls, computed targets first, without recursion."""
         known = self._known
         waiting = [q]
         while waiting:
@@ -186,7 +187,7 @@ class LengthAhead:
         return self._states.accepts(q) and not self._states.cost_to_go(q)
 
     def _cheapest(self, q: int) -> list[int]:
-        """The targets of the edges that cheapest plans take."""
+        """Return the targets of the edges on cheapest plans."""
         states = self._states
         low, to_go, least = states.cost_low, states.cost_to_go, states.cost_to_go(q)
         return [target for call, target in states.edges(q) if low[call] + to_go(target) == least]
@@ -196,8 +197,8 @@ def cheapest_in(artifact: Costed, root: int, limit: int) -> Iterator[tuple[int, 
     """Yield the `limit` plans of least cost below `root`; see :func:`cheapest_plans`."""
     texts, length = artifact.texts, LengthAhead(artifact)
     rows: dict[int, list[_Way]] = {}
-    # Cost and calls of the best plan that begins so; the prefix, as a plan (0) or to be followed
-    # (1); its place among its siblings, where it leads. No two agree in the first four.
+    # Cost and calls of the best plan with this prefix; the prefix, as a plan (0) or to be continued
+    # (1); its place among its siblings; its state. No two entries agree in the first four.
     frontier: list[tuple[int, int, tuple[int, ...], int, list[_Way], int, int]]
     frontier = [(artifact.cost_to_go(root), length.of(root), (), 1, [], 0, root)]
     given = 0
@@ -208,7 +209,7 @@ def cheapest_in(artifact: Costed, root: int, limit: int) -> Iterator[tuple[int, 
             given += 1
             continue
         if at + 1 < len(siblings):
-            # Siblings are in order, so the next one comes only now.
+            # Siblings are sorted, so the next one is pushed only now.
             after, more, call, target = siblings[at + 1]
             cost = total - siblings[at][0] + after
             ends = len(calls) - 1 + more
@@ -226,7 +227,9 @@ def cheapest_in(artifact: Costed, root: int, limit: int) -> Iterator[tuple[int, 
 
 
 def _ways(artifact: Costed, q: int, length: LengthAhead) -> list[_Way]:
-    """The edges of a state, by cost above its cost to go, then length, then call order."""
+    """Return the edges of a state, sorted by cost above its cost to go, then length, then call
+    order.
+    """
     least, low, to_go = artifact.cost_to_go(q), artifact.cost_low, artifact.cost_to_go
     return sorted(
         [(low[c] + to_go(p) - least, 1 + length.of(p), c, p) for c, p in artifact.edges(q)]
@@ -234,12 +237,12 @@ def _ways(artifact: Costed, q: int, length: LengthAhead) -> list[_Way]:
 
 
 def _cheapest_by_sets(artifact: Artifact, limit: int) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """:func:`cheapest_plans` over sets of states, with the relaxed statements."""
+    """Yield as :func:`cheapest_plans`, over sets of states with the relaxed statements."""
     statements = _statements(artifact)
     root: States = (artifact.root,)
     length, to_go = LengthAhead(artifact), artifact.cost_to_go
-    # Bounds of the cost and the calls of a plan that begins so; the prefix, as a plan (0) or to be
-    # followed (1); and where it leads.
+    # Lower bounds of the cost and the calls of a plan with this prefix; the prefix, as a plan (0)
+    # or to be continued (1); its states.
     frontier: list[tuple[int, int, tuple[int, ...], int, States, Held]]
     start = artifact.cost_to_go(artifact.root), length.of(artifact.root)
     frontier = [(*start, (), 1, root, statements.start)]
@@ -264,7 +267,7 @@ def _cheapest_by_sets(artifact: Artifact, limit: int) -> Iterator[tuple[int, tup
 def enumerate_plans(artifact: Artifact, limit: int | None = None) -> Iterator[tuple[str, ...]]:
     """Yield the first `limit` plans in call order.
 
-    Cost: at most D edges between two plans, and once each dead end of a relaxed artifact.
+    Cost: at most D edges between two plans; each dead end of a relaxed artifact is visited once.
     """
     if limit is not None and limit <= 0:
         return
@@ -347,11 +350,11 @@ def _may_stop(artifact: Artifact, statements: Constraints, states: States, held:
 
 
 def plan_at(artifact: Artifact, index: int) -> tuple[str, ...]:
-    """Return the plan with `index` plans before it in call order.  Cost: D * B additions.
+    """Return the plan with index `index` in call order, from 0.  Cost: D * B additions.
 
     Raises:
-        IndexError: there are not that many.
-        ValueError: the artifact's counts are bounds.
+        IndexError: the artifact has not so many plans.
+        ValueError: the counts of the artifact are bounds.
     """
     if artifact.manifest.counts != "exact":
         raise ValueError("plans have no places where counts are bounds")

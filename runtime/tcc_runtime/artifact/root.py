@@ -1,12 +1,13 @@
-"""The root of a run: the root of the artifact, or the state that the given first calls lead to.
+"""The root of a run: the root of the artifact, or the state after the given first calls.
 
-Costs, depth, ranks, a cut and its tail begin at the root.  D is folded along the first calls, and
-they count for the relaxed statements (docs/spec/race.md, sections 2 and 23).
-Calls as people type them are read like patterns of a grammar: white space between words, fields in
-any order, names and values in quotes if wanted, a comma after the last field.  A call that the
-grammar lacks is returned in canonical form, and the caller looks it up.  A text that is no call is
-an error with its place.  Forms: docs/spec/language.md, sections 2 and 6; canonical texts:
-docs/spec/core.md, section 5.
+Costs, depth, ranks, a cut and its tail are counted from the root.  The digest D includes the first
+calls, and they count for the relaxed statements (docs/spec/race.md, sections 2 and 23).
+
+Typed calls are read like patterns of a grammar.  White space is allowed between words, fields may
+be in any order, names and values may be quoted, and the last field may be followed by a comma.  A
+call that the grammar lacks is returned in canonical form, and the caller looks it up.  A text that
+is no call is an error with its position.  Forms: docs/spec/language.md, sections 2 and 6; canonical
+texts: docs/spec/core.md, section 5.
 Cost: linear in the text; for each call the edges of the current states.
 """
 
@@ -34,7 +35,8 @@ from tcc_runtime.errors import AfterRefused, SettingsError
 
 # Calls as people type them.
 
-# A quoted part.  A backslash protects the next character; without an end it takes the whole rest.
+# A quoted part. A backslash escapes the next character. Without a closing quote it extends to the
+# end.
 _QUOTED = r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)'
 _CALL = re.compile(rf'(?:[^\s"()]|{_QUOTED})+(?:\s*\((?:[^"()]|{_QUOTED})*\)?)?|\S', re.DOTALL)
 _TOKEN = re.compile(
@@ -50,9 +52,9 @@ class CallTextError(SettingsError):
     """A text that is no call.
 
     Args:
-        text: as it was typed.
+        text: the typed text.
         at: the position of the mistake, from 0.
-        expected: what may be at this position.
+        expected: a description of the texts that may be at this position.
         field: the setting that the message names.
     """
 
@@ -71,7 +73,9 @@ class CallTextError(SettingsError):
 
 
 def typed_calls(text: str) -> tuple[str, ...]:
-    """Split a text into calls; white space inside a call does not end it."""
+    """Split a text into the texts of calls.  White space inside parentheses or quotes does not end
+    a call.
+    """
     return tuple(_CALL.findall(text))
 
 
@@ -82,7 +86,7 @@ def read_calls(core: Core, calls: Sequence[str], field: str = "after") -> tuple[
         field: the setting that an error names.
 
     Raises:
-        CallTextError: TCC904, one is no call.
+        CallTextError: TCC904: a text is no call.
     """
     known: dict[str, str] = {}
     for call in calls:
@@ -92,7 +96,7 @@ def read_calls(core: Core, calls: Sequence[str], field: str = "after") -> tuple[
 
 
 class _Reader:
-    """One call, token by token."""
+    """Reads one call, token by token."""
 
     def __init__(self, core: Core, text: str, field: str) -> None:
         self._core = core
@@ -103,7 +107,7 @@ class _Reader:
         self._take()
 
     def call(self) -> str:
-        """Its canonical text."""
+        """Return the canonical text of the call."""
         name = self._name("the name of a tool")
         found: dict[str, str] = {}
         if self._token == "(" and self._kind == "mark":
@@ -184,12 +188,12 @@ _NAMED = 5  # calls that a refusal lists
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
-    """Where a run begins.
+    """The root of a run.
 
     Attributes:
         members: the states, increasing; a single one if the artifact is deterministic.
-        digest: D.
-        held: the tally of the relaxed statements.  A cut counts from the root.
+        digest: D, the digest of the context.
+        held: the tally of the relaxed statements, without a cut, which counts from the root.
         rank: the most calls that may follow.
     """
 
@@ -203,9 +207,9 @@ def root_of(artifact: Artifact, after: Sequence[str] = ()) -> Root:
     """Return the root of a run after some typed calls.
 
     Raises:
-        AfterRefused: they are no prefix of a plan.
-        CallTextError: one is no call.
-        Rejected: an unverified artifact leads out of its ranges.
+        AfterRefused: the calls are no prefix of a plan.
+        CallTextError: a text is no call.
+        Rejected: a number of an unverified artifact is outside its range.
     """
     members: tuple[int, ...] = (artifact.root,)
     digest: bytes = artifact.root_digest
@@ -229,7 +233,7 @@ def _step(
     held: Held,
     text: str,
 ) -> tuple[tuple[int, ...], Held] | None:
-    """The states after a call and the tally there; None if the call is not allowed."""
+    """Return the states after a call, and the tally there; None if the call is not allowed."""
     call = artifact.call_index(text)
     led = {target for q in members for by, target in artifact.edges(q) if by == call}
     if call is None or not led:
@@ -241,7 +245,7 @@ def _step(
 def _allowed(
     artifact: Artifact, statements: Constraints | None, members: tuple[int, ...], held: Held
 ) -> list[str]:
-    """The calls that are allowed there, in order."""
+    """Return the calls that are allowed at these states, in order."""
     return [
         artifact.texts[call]
         for call, _ in artifact.steps(members)

@@ -1,11 +1,11 @@
-"""Functions of tools: the caller gives them, or the grammar binds them.
+"""Functions of tools: the caller passes them, or the grammar binds them.
 
 Text: docs/execute.md.  A function takes the arguments by name.  If it has a parameter
-``idempotency_key`` that is no argument of the tool, it also gets the key of the call.  Then it is
-trusted to act once for each key.  If models make the calls of a tool, its function needs a
-parameter ``model`` that is no argument of the tool, because it gets the chosen model there.  ``bind
-python "module:function"`` is imported.  ``bind mcp "server" "tool"`` is called on a server that the
-caller names.  Cost: the import of a module.
+``idempotency_key`` that is no argument of the tool, it also gets the key of the call.  Such a
+function is trusted to act only once for each key.  If models make the calls of a tool, its function
+needs a parameter ``model`` that is no argument of the tool, because it gets the chosen model there.
+``bind python "module:function"`` is imported.  ``bind mcp "server" "tool"`` is called on a server
+that the caller names.  Cost: the import of a module.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ class RemoteTools(Protocol):
     """Tools of MCP servers."""
 
     def has(self, server: str) -> bool:
-        """Return whether a server has that name."""
+        """Return whether a server with this name exists."""
         ...
 
     def call(
         self, server: str, tool: str, arguments: dict[str, Any], key: str, model: str
     ) -> Awaitable[Any]:
-        """Make a call and return its result; `model` is empty if no model was chosen."""
+        """Make a call and return an awaitable of its result; `model` is empty if no model was
+        chosen.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +67,9 @@ class Bindings:
     """The tools of an artifact, each bound when it is first called.
 
     Args:
-        tools: functions of the caller by the names of tools; they override the grammar.
+        tools: functions of the caller, by tool name; they override the grammar.
         once: names of tools that act once for each key.
-        remote: the tools of servers; None: no server was given.
+        remote: the tools of servers; None: the caller passed no server.
     """
 
     def __init__(
@@ -166,7 +168,7 @@ def imported(name: str, target: str) -> Function:
         raise BindingError(name, f"there is no module {module}") from None
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # foreign code: it may even exit
+    except BaseException as error:  # foreign code, which may even exit
         said = f"{type(error).__name__}: {error}"
         raise BindingError(name, f"the import of {module}: {said}") from error
     for part in path.split("."):

@@ -1,9 +1,10 @@
 """The next call of an execution: the plan of a run, compared with the history of the session.
 
-Text: docs/execute.md.  The next call follows from the history, the first run and the seed alone.
-So a killed execution continues at the same place after its ledger is reopened.  If an answer
-differs from the one that the plan assumed, or a call failed, a new search begins from the calls so
-far.  Cost: a search for each such place; else a comparison with each plan of the run for each call.
+Text: docs/execute.md.  The next call depends only on the history, the first run and the seed.  So a
+killed execution continues at the same place after its ledger is reopened.  If an answer differs
+from the one that the plan assumed, or a call failed, a new search begins from the calls so far.
+Cost: a search for each such place; otherwise, for each call, a comparison with each plan of the
+run.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ class PlanStep:
     """The next call of an execution.
 
     Attributes:
-        seq: its number in the session.
+        seq: the number of the call in the session.
         call: canonical text, with the listed answers that the plan assumes.
-        tool: its name.
+        tool: the name of the tool.
         arguments: the listed arguments, as JSON values by name.
-        opened: the names of the open arguments, which the caller gives.
+        opened: the names of the open arguments, which the caller supplies.
         results: the results of the earlier calls that this execution made, by number.
     """
 
@@ -60,10 +61,9 @@ class ExecutionStop:
         kind: ``finished`` (the plan is complete), ``unknown`` (an outcome is unknown),
             ``unforeseen`` (an answer is not known to the grammar), ``failed`` (too many calls
             failed in a row), ``refused`` (the gate refuses the next call of every plan of the run),
-            ``pending`` (a person has to decide about the next call),
-            ``budget`` (no model for the call fits the remaining budget) or ``no_plan`` (the search
-            found no plan).
-        reason: in words.
+            ``pending`` (a person has to decide about the next call), ``budget`` (no model for the
+            call fits the remaining budget) or ``no_plan`` (the search found no plan).
+        reason: the reason in words.
     """
 
     kind: str
@@ -74,10 +74,10 @@ class PlanCourse:
     """Chooses the calls of an execution.
 
     Args:
-        run: the first run; None searches from the root.
-        seed: 32 bytes for searches; None derives it from the key of the session.
+        run: the first run; None: a search from the root.
+        seed: 32 bytes for searches; None: derived from the key of the session.
         retries: how many calls in a row may fail.
-        quoter, settings, adapters: for searches.
+        quoter, settings, adapters: options of searches.
 
     Attributes:
         runs: the runs that were followed, in order.
@@ -85,7 +85,7 @@ class PlanCourse:
 
     Raises:
         ValueError: `run` begins after calls that the session has not made.
-        SettingsError: as a search raises it.
+        SettingsError: see :func:`tcc.search`.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class PlanCourse:
         return found[0] if found else None
 
     def next(self) -> PlanStep | ExecutionStop:
-        """Return the next call, or why the execution ends; all outcomes must be known."""
+        """Return the next call, or the end of the execution.  All outcomes must be known."""
         history = self._gate.kept_history
         try:
             texts = self._gate.word()
@@ -164,7 +164,7 @@ class PlanCourse:
         return self._step()
 
     def tools(self) -> list[str]:
-        """The tools of the remaining calls of the current plan."""
+        """Return the tools of the remaining calls of the current plan."""
         core, found = self._artifact.core, list[str]()
         for plan in self._fitting()[:1]:
             for text in plan.calls[len(self._made) - len(self.runs[-1].after) :]:
@@ -174,7 +174,7 @@ class PlanCourse:
         return found
 
     def _core_call(self, text: str) -> Call | None:
-        """The call of the core with a canonical text, if the artifact has it."""
+        """Return the call of the core with a canonical text; None: the artifact lacks it."""
         index = self._artifact.call_index(text)
         return None if index is None else self._artifact.core.calls[self._core_calls[index]]
 
@@ -231,7 +231,7 @@ class PlanCourse:
         )
 
     def _fitting(self) -> list[Found]:
-        """The plans of the run that begin with the calls made so far, best first."""
+        """Return the plans of the run that begin with the calls made so far, best first."""
         run = self.runs[-1]
         made = tuple(self._made[len(run.after) :])
         return [plan for plan in run.plans if plan.calls[: len(made)] == made]
@@ -259,6 +259,6 @@ class PlanCourse:
 
 
 def _seed_of(gate: Gate) -> bytes:
-    """A seed that follows from the key of the session, so only its owner knows it."""
+    """Return a seed derived from the key of the session, so that only its owner knows it."""
     found: bytes = blake3(_SEED + b"seed" + gate.key_of(1).encode()).digest()
     return found

@@ -1,13 +1,13 @@
-"""Execution of a plan: each of its calls goes through the gate, one after the other.
+"""Execution of a plan: its calls go through the gate, one after another.
 
 Text: docs/execute.md.  The record of a call is on disk before the tool is called.  If the process
 is killed, the outcome of the call is unknown, and the next execution first asks the caller for it.
-A call is repeated only with its own key, and only for a tool that acts once for each key.  The
-caller gives the open arguments of a call; they are copied before the gate decides.  One budget pays
-for the quotes of searches and for the calls of models (docs/budgets.md).
+A call is repeated only with the same key, and only if its tool acts once for each key.  The caller
+supplies the open arguments of a call; they are copied before the gate decides.  One budget pays for
+the quotes of searches and for the calls of models (docs/budgets.md).
 
 A call ends as done, failed or unknown.  A plain function runs in its own thread.  After its
-deadline it cannot be stopped, and nothing waits for it.  Servers start before the first call and
+deadline it cannot be stopped, and its result is ignored.  Servers start before the first call and
 end after the last call.  An answer with `isError` is an error; the grammar says whether an error
 means that nothing happened.  Cost: the gate and the tools; a thread for each call of a plain
 function; a process for each server.
@@ -52,16 +52,16 @@ from tcc_runtime.pricing.quotes import Quoter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallResult:
-    """How a call ended.
+    """The end of a call.
 
     Attributes:
-        outcome: for the gate.
+        outcome: the outcome for the gate.
         result: the result of a call that is done.
         answer: the answer in the result.
         read: whether the call failed with an answer that the agent may read.
         reason: why the call is not done, for the caller; it may contain arguments.
         logged: the same for logs, without words of the tool.
-        took: the stated amounts; None if the tool states none.
+        took: the amounts that the tool states; None: none.
     """
 
     outcome: Outcome
@@ -88,7 +88,7 @@ async def called(
     except Failed as error:
         return CallResult(outcome="failed", reason=str(error), logged=type(error).__name__)
     except TimeoutError as error:
-        # From the deadline or from the tool: in both cases the outcome is not known.
+        # Raised by the deadline or by the tool: in both cases the outcome is not known.
         reason = "the deadline has passed" if str(error) == "" else str(error)
         return CallResult(outcome="unknown", reason=reason, logged=type(error).__name__)
     except Exception as error:  # noqa: BLE001 - a tool may raise anything
@@ -119,7 +119,7 @@ def _raised(outcome: Outcome, error: BaseException) -> CallResult:
 
 
 def _is_cancelled() -> bool:
-    """Return whether this task is being cancelled; a tool may raise the same error."""
+    """Return whether this task is being cancelled.  A tool may raise the same error."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -205,18 +205,18 @@ class ExecutionServers:
         await self._stack.aclose()
 
     def has(self, server: str) -> bool:
-        """Return whether a server has that name."""
+        """Return whether a server with this name was started."""
         return server in self._clients
 
     async def call(
         self, server: str, tool: str, arguments: dict[str, Any], key: str, model: str
     ) -> ServerAnswer:
-        """Call a tool.
+        """Call a tool of a server.
 
         Key and model are in `_meta`, because they are no arguments of the tool.
 
         Raises:
-            Failed: a number has more digits than the server would get; nothing was called.
+            Failed: the server would get a rounded number; nothing was called.
             KeyError: no server has this name.
         """
         if not is_kept(arguments):
@@ -274,7 +274,7 @@ async def arguments_of(step: PlanStep, source: Source | None) -> dict[str, Any]:
     return {**step.arguments, **snapshot(dict(opened))}
 
 
-# Budget of an execution: limits, weights and the account that is drawn on.
+# The budget of an execution: limits, weights and an account.
 
 _WEIGHTS: Final = ("price_weight", "latency_weight", "epsilon_weight")
 _LIMITS: Final = ("price_cap", "sla_ms", "epsilon_cap", "margin", "delta")
@@ -301,11 +301,11 @@ def settle_budget(
     """Set the budget of the session, and return the settings of searches.
 
     Args:
-        run: the run before the execution; the amounts of its asks count if the budget is new.
-        quoted: whether a quoter was given.
+        run: the run before the execution.  The cost of its questions counts if the budget is new.
+        quoted: whether the caller passed a quoter.
 
     Raises:
-        SettingsError: a limit was given, but neither asks nor models take anything.
+        SettingsError: a limit was given, but no question and no model can cost anything.
         ResumeError: the session has another budget.
     """
     limits = {name: settings[name] for name in _LIMITS if settings.get(name) is not None}
@@ -334,7 +334,9 @@ def settle_budget(
 def _require_something(
     artifact: Artifact, limits: Mapping[str, Any], funds: Funds, quoted: bool
 ) -> None:
-    """Check that limits have a purpose: asks (costs are ranges), or models that make calls."""
+    """Require that limits have a purpose: questions (costs are ranges), or models that make
+    calls.
+    """
     if artifact.fixed_costs:
         for name in limits:
             if name != "delta" or not funds.atoms:
@@ -348,7 +350,7 @@ def _require_something(
 def _searching(
     artifact: Artifact, gate: Gate, funds: Funds, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The settings of a search; it gets the budget only if it may ask."""
+    """Return the settings of a search, which gets the budget only if it may ask questions."""
     if artifact.fixed_costs:
         return {name: value for name, value in settings.items() if name not in _LIMITS}
     return {**settings, "atoms": funds.atoms, **gate.limits}
@@ -366,13 +368,13 @@ class Execution:
     """Result of an execution.
 
     Attributes:
-        stop: why it ended: see :class:`tcc_runtime.executor.course.ExecutionStop`.
-        reason: the same in words.
-        calls: of the session, all of them.
+        stop: the kind of its end, see :class:`tcc_runtime.executor.course.ExecutionStop`.
+        reason: the reason of its end in words.
+        calls: the last calls of the session, at most 1,000.
         results: the results of the calls that this execution made, by number.
         runs: the runs that were followed, in order.
-        spent: the amounts of asks and calls of models in this session; None without a budget.
-        left: what is left of each cap, as a text.
+        spent: the cost of questions and calls of models in this session; None without a budget.
+        left: the remainder of each cap, as a text.
     """
 
     stop: str
@@ -421,33 +423,34 @@ async def execute_in_task(
     """Execute the best plan of a run, call by call, through a gate.
 
     If models may execute, a model makes each call of their tools.  One budget pays for these calls,
-    for the asks of all searches and for those of `run` (docs/budgets.md).
+    for the questions of all searches and for the questions of `run` (docs/budgets.md).
 
     Args:
-        run: from :func:`tcc.search` over the artifact of the gate; None searches from the root.
-        tools: functions by the names of tools; the grammar binds the other tools.
-        gate: of the session; a reopened session continues where it ended.
-        arguments: the open arguments by tool, or a function of a :class:`PlanStep`.
-        deadline: seconds for a call, for all tools or by tool.
+        run: a result of :func:`tcc.search` over the artifact of the gate; None: a search from the
+            root.
+        tools: functions by tool name; the grammar binds the other tools.
+        gate: the gate of the session; a reopened session continues where it ended.
+        arguments: the open arguments by tool, or a function that takes a :class:`PlanStep`.
+        deadline: the seconds for a call, for all tools or by tool name; None: no deadline.
         retries: how many calls in a row may fail; each failure begins a new search.
-        resolve: returns the outcome of a call that is unknown; None if it does not know it.
-        once: tools that act once for each key.
+        resolve: returns the outcome of an unknown call, or None if it does not know it.
+        once: the names of tools that act once for each key.
         servers: commands of MCP servers by their names in the grammar.
-        seed: for searches; None derives it from the key of the session.
-        quoter, settings: for searches, as in :func:`tcc.search`.  Caps, weights, margin and delta
-            also apply to the models that make calls.
+        seed: the seed of searches; None: derived from the key of the session.
+        quoter, settings: options of searches, see :func:`tcc.search`.  Caps, weights, margin and
+            delta also apply to the models that make calls.
         atoms: the mechanisms that privatised the input (docs/privacy.md).
         adapters: a registry of adapters, or its content.
-        account: pays for asks and calls, together with other sessions and runs.
+        account: an account that pays for questions and calls, shared with other sessions and runs.
 
     Raises:
         ResumeError: the session began with another budget.
-        AnswerError: the quoter returned something that is no answer.
-        Rejected: A101 to A107, the registry; E101 to E104, the atoms; K101 to K106, the account.
-        BindingError: nothing is bound to a tool; no call was made for it.
+        AnswerError: the quoter returned a value that is no answer.
+        Rejected: A101 to A107: the registry; E101 to E104: the atoms; K101 to K106: the account.
+        BindingError: a tool has no function; no call was made for it.
         Refused: the arguments do not fit the tool, or the session cannot continue.
         ValueError: the run does not belong to this session.
-        SettingsError: as a search raises it.
+        SettingsError: see :func:`tcc.search`.
     """
     _check_deadline(deadline)
     known = adapters_in(adapters)
@@ -495,7 +498,7 @@ class _Doing:
         self._arguments, self._deadline = arguments, deadline
         self._left = retries  # how often calls may be repeated
         self._reason = ""
-        self._bound = 0  # number of runs whose tools are bound
+        self._bound = 0  # the number of runs whose tools are bound
 
     async def to_the_end(self, resolve: Resolve | None) -> ExecutionStop:
         """Make the calls until the course ends."""
@@ -511,7 +514,7 @@ class _Doing:
             if isinstance(step, ExecutionStop):
                 return step
             if self._bound < len(self._course.runs):
-                # A missing function is an error before the first call, not half-way.
+                # A missing function must be found before the first call, not half-way.
                 self._bound = len(self._course.runs)
                 for tool in self._course.tools():
                     self._bindings.of(tool)
@@ -544,7 +547,7 @@ class _Doing:
         return None
 
     def _told(self, seq: int, resolve: Resolve | None) -> bool:
-        """Resolve a call if the owner knows its outcome, and return whether that happened."""
+        """Resolve a call if the owner knows its outcome; return whether it was resolved."""
         said = None if resolve is None else resolve(self._gate.happened(seq))
         if said is None:
             return False
@@ -553,7 +556,9 @@ class _Doing:
         return True
 
     async def _again(self, seq: int) -> bool:
-        """Repeat a call with its key, if its tool acts once for each key."""
+        """Repeat a call with its key if its tool acts once for each key; return whether to
+        continue.
+        """
         step, gate = self._course.made_step(seq), self._gate
         bound = self._bindings.of(step.tool)
         if gate.happened(seq).model:
@@ -577,7 +582,7 @@ class _Doing:
         observed = ended.answer.value if done and ended.answer is not None else None
         try:
             self._gate.resolve(seq, ended.outcome, observed)
-        except ValueError as error:  # the answer is none that the tool declares
+        except ValueError as error:  # the tool does not declare such an answer
             self._reason, self._left = str(error), 0
             return False
         if done:

@@ -1,6 +1,6 @@
-"""The vectorised kernel: the certificates of large artifacts, evaluated in bulk with numpy.
+"""The vectorised kernel: checks the certificates of large artifacts in bulk, with numpy.
 
-It answers VALID alone: every equation of every state was evaluated, exactly, and holds.  Whatever
-it cannot decide, and whatever it finds wrong, it hands to :mod:`tcc_certs.kernel`, whose findings
-are so the only ones there are.  Text of the rules: docs/spec/artifact.md, section 5.
+It only answers VALID: then every equation of every state was evaluated exactly, and is true.  If it
+finds a fault, or cannot decide, it leaves the artifact to :mod:`tcc_certs.kernel`.  So all findings
+come from that kernel.  Text of the rules: docs/spec/artifact.md, section 5.
 """

@@ -1,24 +1,27 @@
 """Checks C3 and C4 in bulk: exact sums of big integers digit by digit, and rounded race counts.
 
+A count is split into digits of b bits in words of 64 bits. b is so small that the products of a
+state's edges can be summed without overflow; carries are settled once for each state.  Weights that
+are too wide for that are split into pieces of b bits.  Race counts are brought to one scale, m(q)
+2^(F (D - d(q))), where D is the greatest rank.  Then the equation
 
-A count becomes digits of b bits in words of 64, b so small that the products of a state's edges
-add up without wrapping; carries are settled once a state.  Weights too wide for that are taken in
-pieces of b bits.  Race counts are brought to one scale, m(q) 2^(F (D - d(q))), D the greatest rank,
-so that the equation
+    2^F m(q) 2^(F (D - d(q))) = accept(q) 2^(F (D + 1)) + sum of W(a) m(p) 2^(F (D - d(p)))
 
-    2^F m(q) 2^(F (D - d(q)))  =  accept(q) 2^(F (D + 1))  +  sum of W(a) m(p) 2^(F (D - d(p)))
+has no shift that depends on an edge.  With F = 0 and no weights it is the equation of the plans.
+In states of low rank, and in all states that their edges lead to, the lowest digits are 0 and are
+left out.
 
-has no shift that depends on an edge; with F = 0 and no weights it is that of the plans.  The
-lowest digits of states of low rank, and of all that their edges lead to, are 0 and are left out.
-Cost: a gather, a product and a running sum an edge for every digit that is not; before, some calls
-of numpy for every level of ranks and every limb.  Where levels have few states and counts many
-limbs these calls are more than all else, and the kernel's own rules are the faster ones.
+Cost: for each edge and digit a gather, a product and a running sum; before, some calls of numpy for
+each rank and limb.  If ranks have few states and counts have many limbs, these calls dominate, and
+the kernel's own rules are faster.
 
-Rounded counts: m(q) = mantissa 2^exponent is right if it is canonical, no less than the sum S of
-C4, and its predecessor of that form is less than S.  S is taken in units of 2^exponent: a whole
-part of 64 bits, a fraction of 64 bits, and how many terms had lower bits, each worth less than one
-unit of the fraction.  Where that leaves it open, nothing is said.
-Cost: some thirty operations an edge.
+Rounded counts: m(q) = mantissa 2^exponent is right if three conditions are true.  It is canonical,
+it is at least the sum S of C4, and the next smaller number of this form is less than S.  S is
+computed in units of 2^exponent: a whole part of 64 bits, a fraction of 64 bits, and the number of
+terms with lower bits, each worth less than one unit of the fraction.  If this does not decide, the
+check gives no answer.
+
+Cost: about thirty operations for each edge.
 """
 
 from __future__ import annotations
@@ -32,23 +35,23 @@ import numpy as np
 
 from tcc_runtime.fastcheck.spans import Array, StateSpan
 
-_WORD = 62  # bits of a sum; two more are for carries and for adding up pieces
+_WORD = 62  # bits of a sum; two more are for carries and for adding pieces
 _LEAST_BITS = 16
-_FREE_LIMBS, _LIMBS_PER_STATE = 1 << 15, 4  # that are cut up one level and limb at a time
+_FREE_LIMBS, _LIMBS_PER_STATE = 1 << 15, 4  # limbs that are split one rank and limb at a time
 _LOW, _HALF = np.uint64((1 << 32) - 1), np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigitColumns:
-    """Counts of all states at one scale.
+    """The counts of all states at one scale, as digits.
 
     Attributes:
-        columns: [k, n], digits of m(q) 2^(F (D - d(q))), least first.
-        bits: b.
+        columns: [k, n], the digits of m(q) 2^(F (D - d(q))), the least digit first.
+        bits: b, the bits of a digit.
         fraction_bits: F.
-        unit: F (D + 1), the place of a plan that stops.
-        weights: the calls' weights in pieces, [c] each, piece i in units of 2^(b i); None for the
-            one piece of weights that are all 1.
+        unit: F (D + 1), the bit that a stopping plan adds to the sum.
+        weights: the weights of the calls in pieces, [c] each; piece i is in units of 2^(b i).  One
+            piece None: all weights are 1.
     """
 
     columns: Array
@@ -59,21 +62,22 @@ class DigitColumns:
 
 
 def minimal(limbs: Array) -> bool:
-    """No row is wider than the largest needs."""
+    """Return whether the largest count needs all limbs of a row."""
     return limbs.shape[1] == 1 or bool(limbs[:, -1].any())
 
 
 def digits_of(
     limbs: Array, rank: Array, weight: Array, fraction_bits: int, degree: int
 ) -> DigitColumns | None:
-    """Counts at one scale; None where their sizes are too odd for that, or not worth it.
+    """Return the counts at one scale; None if their sizes do not allow that, or if it does not pay
+    off.
 
     Args:
-        limbs: [n, w], m(q), of 64 bits.
-        rank: [n], not falling.
+        limbs: [n, w], the limbs of m(q), of 64 bits.
+        rank: [n], not decreasing.
         weight: [c], W(a).
         fraction_bits: F.
-        degree: the most edges of a state.
+        degree: the largest number of edges of a state.
     """
     most, deepest = int(weight.max()), int(rank[-1])
     unit = fraction_bits * (deepest + 1)
@@ -111,7 +115,7 @@ def digits_of(
 
 
 def _bits(limbs: Array) -> int:
-    """The bit length of the greatest count of limbs [w, n]."""
+    """Return the bit length of the greatest count of limbs [w, n]."""
     for at in reversed(range(len(limbs))):
         greatest = int(limbs[at].max(initial=0))
         if greatest:
@@ -120,7 +124,7 @@ def _bits(limbs: Array) -> int:
 
 
 def _window(limbs: Array, low: int, bits: int) -> Array:
-    """Bits ``low .. low + bits - 1`` of each count; below its first bit and past its last are 0."""
+    """Return bits ``low .. low + bits - 1`` of each count.  Bits outside of the count are 0."""
     if low < 0:
         return _window(limbs, 0, max(0, bits + low)) << np.uint64(min(-low, bits))
     at, part = divmod(low, 64)
@@ -134,11 +138,11 @@ def _window(limbs: Array, low: int, bits: int) -> Array:
 
 
 def summed(span: StateSpan, accept: Array, plans: Array) -> bool:
-    """``N(q) = accept(q) + sum of N(target)``, of counts [n] of one limb."""
+    """Return whether ``N(q) = accept(q) + sum of N(target)`` for counts [n] of one limb."""
     below, stops = span.at_targets(plans), span.of(accept)
     if int(below.max()) * span.degree < (1 << 64) - 1:
         return bool((span.sums(below) + stops == span.of(plans)).all())
-    # Sums that may leave a limb are taken by its halves.
+    # Sums that may exceed a limb are computed in halves.
     low = span.sums(below & _LOW) + stops
     high = span.sums(below >> _HALF) + (low >> _HALF)
     expected = high << _HALF | low & _LOW
@@ -146,14 +150,15 @@ def summed(span: StateSpan, accept: Array, plans: Array) -> bool:
 
 
 def raced(span: StateSpan, accept: Array, digits: DigitColumns, deepest: int) -> bool:
-    """The equation of C4 at one scale; of C3 with weights of 1 and no scale.
+    """Return whether the equation of C4 is true in a span, at one scale; with weights of 1 and F =
+    0 that of C3.
 
     Args:
         accept: [n], 0 or 1.
         deepest: the greatest rank of the span.
     """
     bits, shift = digits.bits, digits.fraction_bits
-    # Counts of the span are multiples of 2^(F (D - deepest)), those of its targets all the more.
+    # Counts of the span, and of its targets, are multiples of 2^(F (D - deepest)).
     first = (digits.unit - shift * (deepest + 1)) // bits
     own = digits.columns[first:, span.first : span.last]
     expected = _shifted(own, shift, bits, len(digits.weights))
@@ -169,7 +174,7 @@ def raced(span: StateSpan, accept: Array, digits: DigitColumns, deepest: int) ->
 
 
 def _shifted(columns: Array, shift: int, bits: int, spare: int) -> Array:
-    """[j, k]: the counts' digits times 2^shift."""
+    """Return the digits of the counts times 2^shift, [j, k]."""
     whole, part = divmod(shift, bits)
     size = len(columns)
     found = np.zeros((size + max(whole + 2, spare + 1), columns.shape[1]), np.uint64)
@@ -179,7 +184,7 @@ def _shifted(columns: Array, shift: int, bits: int, spare: int) -> Array:
 
 
 def _equal(sums: Array, expected: Array, bits: int) -> bool:
-    """Sums of digits, carries not yet settled, make the numbers `expected`."""
+    """Return whether sums of digits, before carries are settled, are the numbers `expected`."""
     mask = np.uint64((1 << bits) - 1)
     carry = np.zeros_like(sums[0])
     for total, digit in zip(sums, expected, strict=True):
@@ -191,7 +196,7 @@ def _equal(sums: Array, expected: Array, bits: int) -> bool:
 
 
 class Rows(Sequence[int]):
-    """Counts as integers, each made when it is asked for."""
+    """Counts as a sequence of integers; each is built when it is read."""
 
     __slots__ = ("_limbs",)
 
@@ -213,20 +218,21 @@ class Rows(Sequence[int]):
         return int.from_bytes(self._limbs[q].tobytes(), "little")
 
 
-# Rounded race counts.  Whole parts, fractions, whether bits were lost, whether all whole parts fit.
+# Rounded race counts. The terms: whole parts, fractions, whether bits were lost, and whether all
+# whole parts fit into a word.
 Terms: TypeAlias = tuple[Array, Array, Array, bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rounded:
-    """Rounded race counts of all states.
+    """The rounded race counts of all states.
 
     Attributes:
         mantissa, exponent: [n], the columns.
-        rank: [n], not falling.
+        rank: [n], not decreasing.
         weight: [c], W(a), below 2^63.
         fraction_bits: F.
-        bits: most bits of a mantissa, 1 .. 63.
+        bits: the most bits of a mantissa, 1.. 63.
     """
 
     mantissa: Array
@@ -237,7 +243,7 @@ class Rounded:
     bits: int
 
     def held(self, span: StateSpan, accept: Array) -> bool:
-        """The span's counts are shown to be right.
+        """Return whether the counts of a span are shown to be right.
 
         Args:
             accept: [n], 0 or 1.
@@ -266,7 +272,7 @@ class Rounded:
         return total is not None and self._rounds(*total, open_ends, own, up)
 
     def _canonical(self, own: Array, up: Array) -> bool:
-        """The least exponent: 0, or all bits of the mantissa are used."""
+        """Return whether the exponents are the least: 0, or all bits of the mantissa are used."""
         full = own >= np.uint64(1 << self.bits - 1)
         fits = own <= np.uint64((1 << self.bits) - 1)
         return bool((fits & (full | (up == 0)) & (own > 0)).all())
@@ -274,15 +280,16 @@ class Rounded:
     def _rounds(
         self, whole: Array, fraction: Array, open_ends: Array, own: Array, up: Array
     ) -> bool:
-        """The number before `own` is less than the sum, and the sum is not more than `own`.
+        """Return whether the next smaller number than `own` is less than the sum, and the sum is at
+        most `own`.
 
         Args:
-            whole, fraction: [k], the sum without its open ends.
-            open_ends: [k], of how many terms bits below the fraction are left out.
+            whole, fraction: [k], the sum without the lost bits.
+            open_ends: [k], the number of terms that lost bits below the fraction.
             own, up: [k], mantissa and exponent.
         """
-        # At the least mantissa of an exponent the number before has the exponent before, and
-        # stands half a unit below.
+        # At the least mantissa of an exponent, the next smaller number has the next smaller
+        # exponent, and is half a unit below.
         least = (own == np.uint64(1 << self.bits - 1)) & (up > 0)
         before = own - np.uint64(1)
         half = np.where(least, np.uint64(1 << 63), np.uint64(0))
@@ -295,7 +302,7 @@ class Rounded:
 
 
 def _product(left: Array, right: Array) -> tuple[Array, Array]:
-    """The products of two numbers below 2^64, as high and low words."""
+    """Return the products of two numbers below 2^64, as high and low words."""
     a, b, c, d = left >> _HALF, left & _LOW, right >> _HALF, right & _LOW
     low, middle, other = b * d, a * d, b * c
     carry = (low >> _HALF) + (middle & _LOW) + (other & _LOW)
@@ -304,20 +311,20 @@ def _product(left: Array, right: Array) -> tuple[Array, Array]:
 
 
 def _scaled(high: Array, low: Array, lift: Array) -> Terms:
-    """Numbers of two words times 2^lift, and whether all whole parts fit a word.
+    """Return numbers of two words times 2^lift, and whether all whole parts fit into a word.
 
-    A word that is shifted by 64 bits or more is 0.
+    A word that is shifted by 64 bits or more becomes 0.
     """
     left = np.clip(lift + 64, 0, 192).astype(np.uint64)
     right = np.clip(-lift - 64, 0, 192).astype(np.uint64)
     word, two = np.uint64(64), np.uint64(128)
     to_word, from_word = word - np.minimum(left, word), np.maximum(left, word) - word
-    # Left of the point by more than a word: nothing may be pushed out at the top.
+    # Shifted left: no bit may be lost at the top.
     over = np.where(left > word, high, high >> to_word)
     over |= np.where(left > word, low >> (two - np.minimum(left, two)), np.uint64(0))
     whole = np.where(left < word, high << left | low >> to_word, low << from_word)
     fraction = low << left
-    # Right of it: what drops below the fraction is lost.
+    # Shifted right: bits below the fraction are lost.
     down, far = np.minimum(right, word), np.maximum(right, word) - word
     whole = np.where(right > 0, high >> right, whole)
     slid = np.where(right <= word, low >> down | high << (word - down), high >> far)
@@ -331,9 +338,9 @@ def _scaled(high: Array, low: Array, lift: Array) -> Terms:
 def _added(
     fractions: list[Array], wholes: list[Array], fraction: Array, whole: Array
 ) -> tuple[Array, Array] | None:
-    """Whole part and fraction of sums, given by halves of a word, and of one more number.
+    """Return whole part and fraction of the sums in half words plus one more number.
 
-    None where a whole part does not fit a word.
+    None if a whole part does not fit into a word.
     """
     total, found = np.zeros_like(whole), []
     halves = (

@@ -1,10 +1,11 @@
-"""Checks an artifact with numpy: bytes in, a checked artifact out; open questions go to the kernel.
+"""Checks an artifact with numpy; undecided artifacts are left to the kernel.
 
-The rules are those of :mod:`tcc_certs.kernel`, docs/spec/artifact.md, section 5.  Everything that
-is not one value a state (manifest, calls, documents) is checked by the kernel's own rules.  Columns
-are shown to be right, rule by rule; if something in them is wrong, or of a size that is not decided
+The rules are those of :mod:`tcc_certs.kernel`, docs/spec/artifact.md, section 5.  Parts that are
+not one value for each state (manifest, calls, documents) are checked by the kernel's own functions.
+Columns are shown to be right, rule by rule.  If a column has a fault, or a size that is not handled
 here, the kernel decides, and names code and place.
-Cost: see ``benchmarks/README.md``; some copies of one column at a time beside the file.
+Cost: see ``benchmarks/README.md``.  Memory: some copies of one column at a time, in addition to the
+file.
 """
 
 from __future__ import annotations
@@ -36,14 +37,15 @@ from tcc_runtime.fastcheck.spans import (
     well_formed,
 )
 
-Equation: TypeAlias = Callable[[StateSpan, Array], bool]  # of a span, and of `accept`
+# arguments: a span, and the column `accept`
+Equation: TypeAlias = Callable[[StateSpan, Array], bool]
 
 
 def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifact:
-    """As :func:`tcc_certs.kernel.check`: the same verdict, code and place on the same bytes.
+    """Check an artifact with the same verdict, code and place as :func:`tcc_certs.kernel.check`.
 
     Raises:
-        Rejected: the first rule that fails.
+        Rejected: the first rule that is broken.
     """
     file = read_artifact(data)
     if pin is not None:
@@ -84,11 +86,11 @@ def _race_count(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
 
 
 def holds(file: ArtifactFile, table: CallTable) -> bool:
-    """Return whether C1 to C6 are shown to hold in every state; False says nothing.
+    """Return whether C1 to C6 are shown to hold in every state.  False means undecided.
 
     Args:
-        file: digests of the columns checked.
-        table: the calls, checked.
+        file: an artifact whose digests of columns were checked.
+        table: the calls, which were checked.
     """
     manifest = file.manifest
     if sys.byteorder != "little" or manifest.states < 2 or manifest.edges == 0:
@@ -105,7 +107,7 @@ def holds(file: ArtifactFile, table: CallTable) -> bool:
 
 
 def _first_holds(file: ArtifactFile) -> bool:
-    """The values of the state that stops and has no edges."""
+    """Return whether the values of the first state are right: it stops, and has no edges."""
     bounds = [column(file, name) for name in ("rank", "cost_to_go", "residual_to_go")]
     values_of = [_plans(file)]
     if file.manifest.gate:
@@ -123,7 +125,9 @@ def _first_holds(file: ArtifactFile) -> bool:
 
 
 def _counts_fit(file: ArtifactFile) -> bool:
-    """Rows of counts are no wider than they need to be, and race counts are there for a reason."""
+    """Return whether rows of counts are not too wide, and race counts differ from the counts of
+    plans.
+    """
     if file.manifest.gate:
         return True
     plans = column(file, "plans")
@@ -135,8 +139,9 @@ def _counts_fit(file: ArtifactFile) -> bool:
 
 
 def _spans_hold(file: ArtifactFile, table: CallTable, counts: Sequence[Equation]) -> bool:
-    """The equations of all states but the first, the digests' left out, and that every state and
-    every call is used.
+    """Return whether all equations of all states but the first are true, except digests.
+
+    Also whether every state and every call is used.
     """
     manifest = file.manifest
     names = ("accept", "rank", "cost_to_go", "residual_to_go")
@@ -167,14 +172,16 @@ def _spans_hold(file: ArtifactFile, table: CallTable, counts: Sequence[Equation]
 
 
 def _digests_hold(file: ArtifactFile, table: CallTable) -> bool:
-    """S(q) of all states but the first."""
+    """Return whether S(q) is right for all states but the first."""
     call_digest = np.frombuffer(b"".join(table.digest), np.uint8).reshape(-1, 32)
     accept, digests = column(file, "accept"), column(file, "state_digest")
     return digested(spans(file), accept, call_digest, digests, file.manifest.nondeterministic)
 
 
 def _count_equations(file: ArtifactFile, table: CallTable) -> Sequence[Equation] | None:
-    """C3 and C4 of a span; None where the counts' sizes do not allow for it."""
+    """Return the equations of C3 and C4 for a span; None if the sizes of the counts do not allow
+    it.
+    """
     degree = int(np.diff(column(file, "edge_start")).max())
     equations = _of_plans(file, table, degree), _of_race(file, table, degree)
     found = [equation for equation in equations if equation is not None]
@@ -182,7 +189,7 @@ def _count_equations(file: ArtifactFile, table: CallTable) -> Sequence[Equation]
 
 
 def _of_plans(file: ArtifactFile, table: CallTable, degree: int) -> Equation | None:
-    """C3."""
+    """Return the equation of C3."""
     rank, unit = column(file, "rank"), np.ones(len(table.weight), np.uint64)
     if file.manifest.gate:
         rounded = counts.Rounded(
@@ -198,12 +205,12 @@ def _of_plans(file: ArtifactFile, table: CallTable, degree: int) -> Equation | N
     if plans.shape[1] == 1:
         flat = plans[:, 0]
         return lambda span, accept: counts.summed(span, accept, flat)
-    # The equation of the plans is the one of race counts without weights.
+    # C3 is the equation of race counts without weights.
     return _by_digits(counts.digits_of(plans, rank, unit, 0, degree), rank)
 
 
 def _of_race(file: ArtifactFile, table: CallTable, degree: int) -> Equation | None:
-    """C4."""
+    """Return the equation of C4."""
     rank, weight = column(file, "rank"), np.array(table.weight, np.uint64)
     bits = file.manifest.fraction_bits
     if file.manifest.round_counts is not None:
@@ -217,7 +224,7 @@ def _of_race(file: ArtifactFile, table: CallTable, degree: int) -> Equation | No
         )
         return rounded.held
     if file.manifest.gate:
-        return lambda span, accept: True  # there is none
+        return lambda span, accept: True  # artifacts of gates have no race counts
     if "race_count" not in file.columns and not bits and int(weight.max()) == 1:
         return lambda span, accept: True  # it repeats C3
     race = column(file, "race_count" if "race_count" in file.columns else "plans")
@@ -230,17 +237,16 @@ def _by_digits(digits: counts.DigitColumns | None, rank: Array) -> Equation | No
     return lambda span, accept: counts.raced(span, accept, digits, int(rank[span.last - 1]))
 
 
-# C9: where a strict call has an edge, each of its possible answers has one.  The calls of a state
-# are distinct (C1), so counting is enough.
-# Cost: a sort of the strict edges of each span.
+# C9: if a strict call has an edge, each of its possible answers has one. The calls of a state are
+# distinct (C1), so counting is enough. Cost: a sort of the strict edges of each span.
 
 
 def answered(file: ArtifactFile, answers: StrictGroups, core_calls: Sequence[int]) -> bool:
     """Return whether C9 is shown to hold in every state.
 
     Args:
-        file: C1 to C6 hold of it, and it is deterministic.
-        core_calls: for each call of the artifact its index in the core.
+        file: a deterministic artifact for which C1 to C6 are true.
+        core_calls: the index in the core of each call of the artifact.
     """
     group = np.array(answers.group, np.int64)[np.array(core_calls, np.intp)]
     expected = np.array(answers.size, np.int64)
@@ -254,28 +260,29 @@ def answered(file: ArtifactFile, answers: StrictGroups, core_calls: Sequence[int
     return True
 
 
-# C5: the least cost and the best residual to go.
-# Cost: for each a gather, an addition and two comparisons an edge.
+# C5: the least cost and the largest residual to go. Cost: for each of the two a gather, an addition
+# and two comparisons for each edge.
 
 _MOST = 1 << 63
 
 
 def addable(call: Array, column: Array) -> bool:
-    """No sum of the two leaves 64 bits."""
+    """Return whether no sum of two values leaves 64 bits."""
     least = int(call.min()) + int(column.min())
     greatest = int(call.max()) + int(column.max())
     return least >= -_MOST and greatest < _MOST
 
 
 def bounded(span: StateSpan, better: np.ufunc, accept: Array, call: Array, column: Array) -> bool:
-    """The column is the best of 0 where a plan may stop, and of call plus target over the edges.
+    """Return whether each value of a column is the best of: 0 if a plan may stop, and call plus
+    target for each edge.
 
-    Nothing is better than the column's value, and something is as good.
+    This is so if no candidate is better than the value, and one is equal to it.
 
     Args:
         better: ``less`` or ``greater``.
         accept: [n], 0 or 1.
-        call, column: [c] and [n], 64 bits with sign; :func:`addable`.
+        call, column: [c] and [n], signed 64 bits, for which :func:`addable` is true.
     """
     through = span.at_targets(column)
     through += span.at_calls(call)
@@ -286,20 +293,20 @@ def bounded(span: StateSpan, better: np.ufunc, accept: Array, call: Array, colum
     return bool((span.some(through == held) | ((own == 0) & stops)).all())
 
 
-# C6: S(q) of every state, the pairs of its edges gathered for a span at a time.  In a pass of its
-# own: the pairs would push out of the cache what the other equations read.
-# Cost: one BLAKE3 a state, and 64 bytes moved an edge.
+# C6: S(q) of every state; the pairs of its edges are gathered for a span at a time. A separate
+# pass, because the pairs would push the data of the other equations out of the cache. Cost: one
+# BLAKE3 for each state, and 64 bytes moved for each edge.
 
 _HEADS = (b"\x10\x00", b"\x10\x01")
 _DIGEST = "V32"
 _PAIR = 64
-# BLAKE3 takes several kilobytes at once where they begin a message, and else a piece at a time:
-# from here on that costs more than a copy.
+# BLAKE3 processes several kilobytes together only at the beginning of a message. From this size on,
+# that saves more time than a copy costs.
 _LONG = 4096
 
 
 def first_digest(digests: Array) -> bool:
-    """S of the state that stops and has no edges."""
+    """Return whether S is right for the first state, which stops and has no edges."""
     return bool(digests[0].tobytes() == blake3(_HEADS[1]).digest())
 
 
@@ -310,16 +317,16 @@ def digested(
     digests: Array,
     nondeterministic: bool,
 ) -> bool:
-    """S(q) = BLAKE3(0x10 | accept | A(call) | S(target) ..), in all spans.
+    """Return whether S(q) = BLAKE3(0x10 | accept | A(call) | S(target)..) in all spans.
 
     Args:
         accept: [n], 0 or 1.
         call_digest: [c, 32], A(a).
         digests: [n, 32], the column.
-        nondeterministic: edges of one call stand in S by the digests of their targets.
+        nondeterministic: whether edges of one call are sorted in S by the digests of their targets.
     """
     calls, states = call_digest.view(_DIGEST)[:, 0], digests.view(_DIGEST)[:, 0]
-    # One hasher that is used again takes two thirds of the time of a new one for each state.
+    # Reusing one hasher takes two thirds of the time of creating one for each state.
     hasher = blake3()
     reset, update, digest = hasher.reset, hasher.update, hasher.digest
     for span in spans:
@@ -344,7 +351,9 @@ def digested(
 
 
 def _pairs(span: StateSpan, calls: Array, states: Array, nondeterministic: bool) -> Array | None:
-    """[edges, 2], A(call) and S(target) as they stand in S; None where :func:`_order` is."""
+    """Return A(call) and S(target) in the order of S, [edges, 2]; None if :func:`_order` returns
+    None.
+    """
     pairs = np.empty((len(span.targets), 2), _DIGEST)
     pairs[:, 0] = span.at_calls(calls)
     pairs[:, 1] = span.at_targets(states)
@@ -355,7 +364,9 @@ def _pairs(span: StateSpan, calls: Array, states: Array, nondeterministic: bool)
 
 
 def _order(span: StateSpan, states: Array) -> Array | None:
-    """Edges of a state by (call, S(target)); None where the first words do not decide it."""
+    """Return the order of the edges by (call, S(target)) in a state; None if the first words do not
+    decide it.
+    """
     keys = span.source.astype(np.uint64) << np.uint64(32) | span.calls.astype(np.uint64)
     heads = states.copy().view(">u8").reshape(-1, 4)[:, 0].astype(np.uint64)
     order = np.lexsort((heads, keys))

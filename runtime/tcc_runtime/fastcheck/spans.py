@@ -1,9 +1,11 @@
-"""Columns as arrays, in spans of states whose edges fit the cache; checks of C1, C2, order of C6.
+"""Columns as arrays, in spans of states whose edges fit the cache; checks of C1, C2 and the order
+of C6.
 
-Every state of a span has an edge: the only state without edges that a valid artifact has is the
-first (C602, C604); any other artifact is handed over.  "The best over the edges" is shown by two
-comparisons an edge, none better and one as good, which is faster than folds over such short rows.
-Cost: one pass over ``edge_start``, one over the edges and a fold for the ranks; no column is
+Every state of a span has an edge.  Only the first state of a valid artifact has no edges (C602,
+C604); other artifacts are left to the kernel.  "The best over the edges" is shown by two
+comparisons for each edge: no edge is better, and one is as good.  This is faster than folds over
+such short rows.
+Cost: one pass over ``edge_start``, one over the edges, and a fold for the ranks.  No column is
 copied.
 """
 
@@ -24,7 +26,7 @@ _TYPES = {"I64": "<i8", "U64": "<u8", "U32": "<u4", "U8": "u1"}
 
 
 def column(file: ArtifactFile, name: str) -> Array:
-    """A column, in its shape, as a view of the file's bytes."""
+    """Return a column in its shape, as a view of the file's bytes."""
     tensor = file.columns[name]
     return np.frombuffer(tensor.data, _TYPES[tensor.dtype]).reshape(tensor.shape)
 
@@ -34,11 +36,11 @@ class StateSpan:
     """States ``first .. last - 1`` and their edges.
 
     Attributes:
-        starts: [k], where the edges of each state begin among the span's.
-        ends: [k], where the last edge of each stands.
-        degree: the greatest number of edges of a state.
-        source: of each edge, the place of its state in the span.
-        calls, targets: of each edge.
+        starts: [k], the index of the first edge of each state, among the span's edges.
+        ends: [k], the index of the last edge of each state.
+        degree: the largest number of edges of a state.
+        source: [edges], the index of the edge's state in the span.
+        calls, targets: [edges], call and target of each edge.
     """
 
     first: int
@@ -51,29 +53,29 @@ class StateSpan:
     targets: Array
 
     def of(self, values: Array) -> Array:
-        """The span's part of a column of the states."""
+        """Return the span's part of a column of states."""
         return values[self.first : self.last]
 
     def at_calls(self, values: Array) -> Array:
-        """For each edge the value of its call, which is in range."""
+        """Return, for each edge, the value of its call."""
         return values.take(self.calls, axis=0, mode="clip")
 
     def at_targets(self, values: Array) -> Array:
-        """For each edge the value of its target, which is in range."""
+        """Return, for each edge, the value of its target."""
         return values.take(self.targets, axis=0, mode="clip")
 
     def each_edge(self, values: Array) -> Array:
-        """For each edge the value of its state, of values [k]."""
+        """Return, for each edge, the value of its state, from values [k]."""
         return values.take(self.source, mode="clip")
 
     def sums(self, terms: Array) -> Array:
-        """For each state the sum of its edges' terms, mod 2^64."""
+        """Return, for each state, the sum of its edges' terms, mod 2^64."""
         found: Array = np.cumsum(terms, dtype=np.uint64).take(self.ends)
         found[1:] -= found[:-1].copy()
         return found
 
     def some(self, flags: Array) -> Array:
-        """For each state whether a flag of its edges is set."""
+        """Return, for each state, whether a flag of its edges is set."""
         running = np.cumsum(flags, dtype=np.uint32).take(self.ends)
         found: Array = running > 0
         np.not_equal(running[1:], running[:-1], out=found[1:])
@@ -81,7 +83,9 @@ class StateSpan:
 
 
 def spans(file: ArtifactFile) -> Iterator[StateSpan]:
-    """All states but the first; the rows are well formed, none of these is empty."""
+    """Yield all states but the first in spans.  Rows must be well formed, with an edge for each of
+    them.
+    """
     starts, calls, targets = (column(file, f"edge_{name}") for name in ("start", "call", "target"))
     first, states = 1, len(starts) - 1
     while first < states:
@@ -103,14 +107,15 @@ def spans(file: ArtifactFile) -> Iterator[StateSpan]:
         first = last
 
 
-# Rows, ranks, and the numbering of states (C1, C2, order of C6).
+# Rows, ranks, and the order of states (C1, C2, order of C6).
 
 
 def well_formed(file: ArtifactFile) -> bool:
-    """`edge_start` rises from 0 to e, `accept` is 0 or 1, calls are in range (C1).
+    """Return whether `edge_start` increases from 0 to e, `accept` is 0 or 1, and calls are in range
+    (C1).
 
-    Also: the first state is the one that stops and has no edges, every other has some (C604; and
-    two states without edges would have one digest, C602).
+    Also whether the first state stops and has no edges, and every other state has edges (C604; two
+    states without edges would have the same digest, C602).
     """
     manifest, starts = file.manifest, column(file, "edge_start")
     accept = column(file, "accept")
@@ -125,7 +130,9 @@ def well_formed(file: ArtifactFile) -> bool:
 
 
 def ordered(span: StateSpan, nondeterministic: bool) -> bool:
-    """Calls strictly increase inside a state, pairs of call and target where it says so (C102)."""
+    """Return whether calls strictly increase inside each state; for nondeterminism, pairs of call
+    and target (C102).
+    """
     keys = span.calls
     if nondeterministic:
         keys = keys.astype(np.uint64) << np.uint64(32) | span.targets.astype(np.uint64)
@@ -135,23 +142,25 @@ def ordered(span: StateSpan, nondeterministic: bool) -> bool:
 
 
 def levels(rank: Array) -> Array | None:
-    """Where the states of each rank begin; None where there are more ranks than states.
+    """Return the first state of each rank; None if a rank is larger than the number of states.
 
     Args:
-        rank: [n], not falling (:func:`numbered`).
+        rank: [n], not decreasing (:func:`numbered`).
     """
     deepest = int(rank[-1])
     return np.searchsorted(rank, np.arange(deepest + 2)) if deepest < len(rank) else None
 
 
 def ranked(span: StateSpan, rank: Array, begins: Array) -> bool:
-    """Targets are less than their sources (C201), and the rank is one more than the greatest of a
-    target (C202): no target is as far up as the states of its source's rank, and one of each state
-    has the rank below.
+    """Return whether targets are less than their sources (C201), and ranks are right (C202).
+
+    The rank of a state is one more than the greatest rank of a target.  So no target may be as
+    large as the first state of the source's rank, and one target of each state must have the rank
+    below.
 
     Args:
-        rank: [n], not falling, so that targets of lower rank are lesser states.
-        begins: its :func:`levels`.
+        rank: [n], not decreasing, so that targets of lower rank are smaller states.
+        begins: the :func:`levels` of the ranks.
     """
     own = span.of(rank)
     if int(own[0]) == 0:
@@ -164,10 +173,10 @@ def ranked(span: StateSpan, rank: Array, begins: Array) -> bool:
 
 
 def numbered(rank: Array, digests: Array) -> bool:
-    """(rank, S) strictly increases, S compared as bytes (C602)."""
+    """Return whether (rank, S) strictly increases, with S compared as bytes (C602)."""
     heads = digests.view(">u8")[:, 0].astype(np.uint64)
     rises = (rank[1:] > rank[:-1]) | ((rank[1:] == rank[:-1]) & (heads[1:] > heads[:-1]))
-    # A pair that the first words do not tell apart is left to the bytes themselves.
+    # If the first words are equal, compare all bytes.
     for at in np.flatnonzero(~rises).tolist():
         tied = rank[at] == rank[at + 1] and heads[at] == heads[at + 1]
         if not tied or bytes(digests[at + 1]) <= bytes(digests[at]):
