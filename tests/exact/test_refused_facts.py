@@ -211,6 +211,7 @@ BOUNDS = {
     "given": "limit count(act(k = session.g)) <= 2 in session",
     "by n": "limit count(act) <= n in session",
     "none": "limit count(more) <= -1 in session",
+    "optional": "limit count(act) per z <= 3 in session",
     "require": "before act require look",
 }
 BOUND = {name: number for number, name in enumerate(BOUNDS)}
@@ -323,12 +324,22 @@ IS_YES = ("compare", "=", ("get", ELEMENT, "v"), (constant(("s", "yes")),))
         ("big", number("act", view=END), None),
         ("given", number("act", OF_G, view=END), None),
         ("by n", number("act"), None),
+        ("optional", number("act"), None),
+        ("act", ("value", N), None),
         ("none", number("more"), 0),
         ("require", number("act"), None),
     ],
 )
 def test_a_statement_bounds_the_counted_calls(bound: str, variable: Any, most: Any) -> None:
     assert most_before(priced(), variable, BOUND[bound]) == most
+
+
+def test_a_sum_of_a_field_inside_an_argument_or_before_another_call_adds_up_no_calls() -> None:
+    inside = "rows", ACTS, ("get", ("get", ELEMENT, "to"), "n"), None
+    other = "rows", source(CALLS, view=LOOK), ("get", ELEMENT, "n"), None
+    for base, is_counted in ((rows()[2], True), (inside, False), (other, False)):
+        found = reasons.counted_of(scene_of(), ("high", ("sum", source(base), ELEMENT)))
+        assert (found is not None) is is_counted
 
 
 def test_only_statements_of_the_policy_bound_calls() -> None:

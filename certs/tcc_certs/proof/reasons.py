@@ -251,7 +251,7 @@ class Counted(NamedTuple):
 def counted_of(scene: Scene, variable: Variable) -> Counted | None:
     """What a variable counts; None: it is no count and no sum over calls."""
     match variable:
-        case ("value", ("counted", limit, call)):
+        case ("value", ("counted", limit, call)) if scene.rules[limit].kind == "limit":
             return _of_limit(scene, scene.rules[limit], call)
         case ("high", ("count", ("source", view, ("calls", tools), where, within, marks), False)):
             return Counted(view, frozenset(tools), frozenset(where), frozenset(), within,
@@ -265,10 +265,8 @@ def counted_of(scene: Scene, variable: Variable) -> Counted | None:
     return None
 
 
-def _of_limit(scene: Scene, rule: Any, view: Ground) -> Counted | None:
-    """What a limit counts for a call; None: another statement."""
-    if rule.kind != "limit":
-        return None
+def _of_limit(scene: Scene, rule: Any, view: Ground) -> Counted:
+    """What a limit counts for a call."""
     keys = [_key_of(scene, rule, term, view) for term in rule.per]
     return Counted(
         view=view,
@@ -400,7 +398,7 @@ def _is_never_negative(scene: Scene, what: str) -> bool:
 def _is_bounded(scene: Scene, counted: Counted, rule: Any) -> bool:
     """Whether a limit counts each counted call together with the earlier ones."""
     part = _of_limit(scene, rule, counted.view)
-    if part is None or part.keys is None:
+    if part.keys is None:
         return False
     named = {key[1] for key in counted.keys or ()}
     for condition in map(_normal, counted.where):
