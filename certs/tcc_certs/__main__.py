@@ -1,4 +1,4 @@
-"""``tcc-certs VERB ..`` or ``python -m tcc_certs``: the kernel, which needs nothing but BLAKE3.
+"""``tcc-certs VERB ..`` or ``python -m tcc_certs``: the kernel, which needs only BLAKE3.
 
 Exit codes: 0 VALID, 1 INVALID, 2 declined, incomplete or bad usage, 3 internal error.
 """
@@ -20,7 +20,7 @@ except ModuleNotFoundError as error:
         raise
     ArgumentParser().exit(2, "tcc-certs: DECLINED: blake3 is not installed: pip install blake3\n")
 
-# What each verb does; its file in `verbs` is loaded where it is the one that was named.
+# The verbs and their help texts.  Only the module of the verb on the command line is loaded.
 VERBS = {
     "check": "verify the certificates of an artifact",
     "validate": "replay a ledger against its artifact",
@@ -29,14 +29,14 @@ DECLINED, INTERNAL = 2, 3
 
 
 class _Parser(ArgumentParser):
-    """Names what it was given, which may hold anything, on one line."""
+    """A parser that escapes its error messages, since these may quote any argument."""
 
     def error(self, message: str) -> NoReturn:
         super().error(escaped(message))
 
 
 class _InternalErrors:
-    """Turns what no verb foresaw into a traceback and exit code 3, never into 1."""
+    """Turns an unexpected exception of a verb into a traceback and exit code 3, never 1."""
 
     def __enter__(self) -> None:
         return None
@@ -49,7 +49,7 @@ class _InternalErrors:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the verb that the arguments name, print its answer, return its exit code."""
+    """Run the verb that the arguments name, print its result, and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     parser = _Parser(prog="tcc-certs", description="Verify what tcc compiled and ran.")
     verbs = parser.add_subparsers(dest="verb", required=True)

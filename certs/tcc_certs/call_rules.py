@@ -1,9 +1,9 @@
 """Rules that do not concern single states: the table of calls, C7 leaf ids, C8 source.
 
 Normative text: docs/spec/artifact.md, sections 2 and 5; weights and residuals: docs/spec/race.md,
-section 3.  The digest of each leaf follows from the root context document and the calls.
-:mod:`tcc_certs.corecheck.check` compares the automaton with the core.
-Cost: one exponential and one logarithm for each distinct cost; linear in the core.
+section 3.  The digest of a leaf follows from the root context document and the calls of its plan.
+:mod:`tcc_certs.corecheck.check` compares the automaton with the core.  Cost: one exponential and
+one logarithm for each distinct cost; linear in the core.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tcc_certs.race.enclosures import call_residual, call_weight, fraction_bits
 
 _MISMATCH = Code.CORE_MISMATCH
 _TABLE = Code.CALL_TABLE
-# The members of a call that a core and an artifact both have, and the columns that hold them.
+# The attributes that the calls of a core and of an artifact share, and their columns.
 _AMOUNTS = {
     "cost_low": "call_cost_low",
     "cost_high": "call_cost_high",
@@ -39,7 +39,10 @@ class CallTable:
 
     Attributes:
         texts: canonical texts.
-        cost_low, cost_high: nano-units.  price: cents.  latency: ms.  epsilon: nano.
+        cost_low, cost_high: nano-units.
+        price: cents.
+        latency: ms.
+        epsilon: nano-units.
         weight: W(a).
         residual: r(a), Q31.32.
         digest: A(a).
@@ -57,11 +60,12 @@ class CallTable:
 
 
 def check_calls(file: ArtifactFile) -> CallTable:
-    """Return the calls; their texts strictly increase, and their weights follow from their costs.
+    """Return the calls after checking their texts, costs, weights and residuals.
 
     Raises:
-        Rejected: M301 the texts or an interval of costs; M302 F or a weight; C503 the greatest
-            cost; C504 a residual that leaves 64 bits; D201 too many calls.
+        Rejected: M301 the texts do not increase, or cost_low exceeds cost_high.  M302 F or a weight
+            does not follow from the costs.  C503 the greatest cost is wrong.  C504 a residual
+            exceeds 64 bits.  D201 there are too many calls.
     """
     size = file.manifest.calls
     ensure(size <= MAX_CALLS, Code.LIMIT, "manifest: calls", f"{MAX_CALLS} at most", size)
@@ -87,7 +91,7 @@ def _texts(file: ArtifactFile) -> tuple[str, ...]:
 
 
 def _check_weights(file: ArtifactFile, low: Sequence[int], weight: Sequence[int]) -> list[int]:
-    """Return the residuals of the calls; F and each weight are those that the costs require."""
+    """Check F and the weight of each call against its cost; return the residuals."""
     beta, tilt = file.manifest.beta, file.manifest.tilt
     bits = fraction_bits(beta, max(low, default=0), tilt)
     require(bits, file.manifest.fraction_bits, Code.CALL_WEIGHT, "manifest: fraction_bits")
@@ -136,9 +140,9 @@ def check_source(manifest: Manifest, table: CallTable, core: Core) -> tuple[int,
 
 
 def check_relaxed(manifest: Manifest, core: Core) -> None:
-    """Check that the relaxed statements are statements that an automaton of the core can hold.
+    """Check that an automaton of the core could contain each relaxed statement.
 
-    An automaton with cycles leaves more of them to the gate.
+    An automaton with cycles leaves more statements to the gate.
 
     Raises:
         Rejected: C803.
@@ -159,8 +163,8 @@ def check_tools(column: bytes, core: Core, owners: set[int]) -> None:
     """Check that the column ``tools`` has exactly the tools of the core that own a call.
 
     Args:
-        column: its bytes.
-        owners: indices of the tools that own a call of the artifact.
+        column: the bytes of the column.
+        owners: the indices of the tools that own a call of the artifact.
 
     Raises:
         Rejected: M303.

@@ -5,12 +5,12 @@ this module.  Plans of such an automaton have no bound, so it has no counts, ran
 
 The artifact has three certificates:
 
-- The states are numbered by breadth-first search.  So the search reaches every state.
-- `calls_to_go` is the distance of a state to an end.  So every state can finish.
-- The splits separate every two states by a call.  So no two states have the same plans.
+- The states are numbered by breadth-first search, so the root reaches every state.
+- `calls_to_go` is the distance of a state to an end, so every state can finish.
+- The splits separate any two states, so no two states have the same plans.
 
 Cost: one BLAKE3 pass over the edges.  The splits take at most the edges times the logarithm of the
-states, as the smaller part of each block is added to the greater one.
+states, because the smaller part of each block is added to the greater one.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.artifact import ArtifactFile, Automaton
 
 _HEADS = (b"\x12\x00", b"\x12\x01")
-BY_END = 0  # in `split_by`: only one part has states in which a plan may stop
-BY_EDGE = 1  # in `split_by`: only one part has edges of the call
-BY_SPLIT = 2  # in `split_by`: the first split
+BY_END = 0  # in `split_by`: a plan may stop in all states of one part, and in no state of the other
+BY_EDGE = 1  # in `split_by`: all states of one part have edges of the call; none of the other has
+BY_SPLIT = 2  # in `split_by`: the first split; see Splits
 
 
 def check_cyclic(file: ArtifactFile, automaton: Automaton, table: CallTable) -> None:
     """Check C1, C2 and C6 of an automaton with cycles.
 
     Args:
-        automaton: of the columns; nothing is known of it yet.
-        table: the calls, checked.
+        automaton: the states and edges of the columns, not checked yet.
+        table: the checked calls.
 
     Raises:
-        Rejected: C101..C104 the edges; C203 a number that breadth-first search does not give; C204
-            a distance to an end; C603 a state without a way to it; C605 a call without an edge;
-            C606, C607 the splits; M102 the manifest's root.
+        Rejected: C101..C104 the edges.  C203 the states are not numbered breadth first.  C204 a
+            distance to an end.  C603 no edge leads to a state.  C605 a call has no edge.  C606,
+            C607 the splits.  M102 the root in the manifest.
     """
     root = _check_edges(file, automaton, table)
     require(root.hex(), file.manifest.root.hex(), Code.MANIFEST_VALUE, "manifest.root")
@@ -93,7 +93,7 @@ def _check_edges(file: ArtifactFile, automaton: Automaton, table: CallTable) -> 
 def _check_ends(automaton: Automaton) -> None:
     """Check the distance of each state to an end.
 
-    The equations have one solution: a state without a way to an end has no finite distance.
+    The equations have one solution.  A state that cannot reach an end has no finite distance.
     """
     to_go, targets = automaton.calls_to_go, automaton.edge_target
     first = 0
@@ -110,8 +110,8 @@ def _check_ends(automaton: Automaton) -> None:
         first = last
 
 
-# A call of a block: how many of its states have an edge with it, and the least and the greatest
-# place of the targets.
+# For a call and a block: how many states have an edge of the call, and the lowest and highest place
+# of its targets.
 _Reach = tuple[int, int, int]
 
 
@@ -119,11 +119,12 @@ class Splits:
     """The certificate that no two states have the same plans.
 
     `place` orders the states.  Split i cuts one block of this order at the place `split_at[i]`.
-    The first block is the whole order, and after all splits every block is one state.  What
-    separates both parts of a block is an end, an edge, or an earlier split between their targets.
+    The first block is the whole order, and after all splits every block is one state.  The two
+    parts of a block are separated by an end, by an edge, or by an earlier split between their
+    targets.
 
-    So the first split between two states separates them: by induction over the splits, they have
-    different plans.
+    So the first split between two states shows that they have different plans, by induction over
+    the splits.
     """
 
     def __init__(self, file: ArtifactFile, automaton: Automaton) -> None:
@@ -135,15 +136,16 @@ class Splits:
         self._by: Sequence[int] = columns["split_by"].items()
 
     def check(self) -> None:
-        """Check every split, from the last to the first: the parts of a block are then joined.
+        """Check every split from the last to the first, and join its two parts each time.
 
         Raises:
-            Rejected: C606 an order or a split of the wrong form; C607 a split that separates
-                nothing.
+            Rejected: C606 an order or a split has the wrong form; C607 a split does not separate
+                its parts.
         """
         states = self._automaton.states
         self._check_form()
-        begin, end = list(range(states + 1)), list(range(states + 1))  # of the block that ends here
+        # begin[i] is of the block that ends at i, and end[i] of the block that begins at i
+        begin, end = list(range(states + 1)), list(range(states + 1))
         for place in range(states):
             end[place], begin[place + 1] = place + 1, place
         reach, accepting = self._reach_of_states(), self._accepting()
@@ -177,7 +179,7 @@ class Splits:
             ensure(known, form, f"split_call[{number}]", "a call of the artifact", call)
 
     def _reach_of_states(self) -> list[dict[int, _Reach]]:
-        """The reach of each state, by place, for the calls that separate something."""
+        """For each place the reach of its state, for the calls that some split uses."""
         wanted = {call for call, by in zip(self._call, self._by, strict=True) if by != BY_END}
         found: list[dict[int, _Reach]] = [{} for _ in self._place]
         for q, at in enumerate(self._place):
@@ -189,7 +191,7 @@ class Splits:
         return found
 
     def _accepting(self) -> list[int]:
-        """How many of the first places have a state in which a plan may stop."""
+        """For each n, how many of the first n places have a state in which a plan may stop."""
         marks = [0] * len(self._place)
         for at, accept in zip(self._place, self._automaton.accept, strict=True):
             marks[at] = accept
@@ -222,7 +224,7 @@ class Splits:
 
 
 def _joined(one: dict[int, _Reach], other: dict[int, _Reach]) -> dict[int, _Reach]:
-    """The reach of a block from that of its parts; the greater dictionary is reused."""
+    """The reach of a block from the reach of its parts; the greater dictionary is changed."""
     if len(one) < len(other):
         one, other = other, one
     for call, (count, least, most) in other.items():

@@ -1,16 +1,17 @@
-"""The one error of the trusted kernel, its codes, and text as people may be shown it.
+"""The error class of the trusted kernel, its codes, and the escaping of text for people.
 
-A code's first letter says what was being read: ``B`` bytes and container, ``M`` manifest,
-``C1``..``C9`` the certificates, ``G`` the core against the automaton, ``L`` a ledger, ``S`` the
-ledger of a session, ``Q`` a book of quotes, ``A`` a registry of adapters, ``K`` an account, ``E`` a
-file of atoms, ``T`` a proof of an exact question, ``R`` a call at a gate, ``D`` a decline.  Codes
-are stable: a released code keeps its meaning for ever, and is never used again.
+The first letter of a code names the input: ``B`` bytes and container, ``M`` manifest,
+``C1``..``C9`` the certificates, ``G`` the core against the automaton, ``P`` a pin or exactness that
+was required, ``L`` a ledger, ``S`` the ledger of a session, ``Q`` a book of quotes, ``A`` a
+registry of adapters, ``K`` an account, ``E`` a file of atoms, ``T`` a proof of an exact question,
+``R`` a call at a gate, ``D`` a decline.  A released code keeps its meaning for ever and is never
+used for another one.
 
-Text out of a file could move the cursor, fake a line of its own, turn the writing direction or
-hide.  Everything that is printed for people goes through :func:`escaped`, everything that is
-printed for programs through :func:`escaped_json`; and names and versions must need neither.
-The characters are listed here and not asked of Unicode's tables, which differ between versions of
-Python.  Cost: linear in the text.
+Text from a file could move the cursor, imitate a line of output, change the writing direction, or
+be invisible.  So everything that is printed for people goes through :func:`escaped`, and everything
+for programs through :func:`escaped_json`.  Names and versions must not contain such characters.
+This module lists the characters itself, because Unicode tables differ between versions of Python.
+Cost: linear in the text.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import traceback
 from collections.abc import Iterator
 from enum import StrEnum
 
-# Text for people: what steers a terminal, or is not seen, is written as an escape.
+# Text for people: control characters and invisible characters are replaced by escapes.
 
 # Controls (C0, DEL, C1), soft hyphen, marks and overrides of the writing direction, separators of
-# lines and paragraphs, characters without a width, tags, halves of surrogate pairs.
+# lines and paragraphs, characters without a width, tags, and halves of surrogate pairs.
 _HIDDEN = (
     "\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\ud800-\udfff"
@@ -34,33 +35,33 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def is_plain(text: str) -> bool:
-    """Whether every character of `text` is seen, and steers nothing."""
+    """Return whether `text` has no control or invisible characters."""
     return hidden_in(text) is None
 
 
 def hidden_in(text: str) -> str | None:
-    """The first hidden character of `text`, None where it is plain."""
+    """The first control or invisible character of `text`; None if `text` has no such character."""
     found = _ANY.search(text)
     return None if found is None else found[0]
 
 
 def escaped(text: str) -> str:
-    """`text` on one line, its hidden characters written as escapes."""
+    """`text` on one line, with control and invisible characters written as escapes."""
     return _ANY.sub(_escape, text)
 
 
 def escaped_json(document: str) -> str:
-    """A JSON text that says the same, with hidden characters escaped as JSON does.
+    """An equivalent JSON text with control and invisible characters escaped as in JSON.
 
     Args:
-        document: JSON; its own line feeds, which stand between its parts, stay.
+        document: JSON; line feeds between its parts are kept.
     """
-    plain = document.replace("\n", "").isprintable()  # a twentieth of the time of a look at each
+    plain = document.replace("\n", "").isprintable()  # takes a twentieth of the time of the search
     return document if plain else _IN_JSON.sub(_escape_in_json, document)
 
 
 def trace_lines(error: BaseException) -> Iterator[str]:
-    """A traceback, the first error first: the lines of code, and each error on one line."""
+    """The lines of a traceback, with the first error first; each error takes one line."""
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if before is not None:
         yield from trace_lines(before)
@@ -89,9 +90,9 @@ def _escape_in_json(found: re.Match[str]) -> str:
 
 
 class Code(StrEnum):
-    """Every reason for which the kernel refuses or declines an input."""
+    """All reasons for which the kernel refuses or declines an input."""
 
-    # Bytes: canonical JSON and the container.
+    # B: canonical JSON and the container.
     JSON_SYNTAX = "B101"
     JSON_NOT_CANONICAL = "B102"
     JSON_VALUE = "B103"
@@ -101,7 +102,7 @@ class Code(StrEnum):
     TENSOR_LAYOUT = "B204"
     DATA_LENGTH = "B205"
 
-    # Manifest and columns.
+    # M: manifest and columns.
     MANIFEST_SCHEMA = "M101"
     MANIFEST_VALUE = "M102"
     COLUMN_SET = "M201"
@@ -111,7 +112,7 @@ class Code(StrEnum):
     CALL_WEIGHT = "M302"
     TOOL_TABLE = "M303"
 
-    # C1 partition, C2 finiteness, C3 plans, C4 race counts, C5 bounds, C6 minimal, C7 leaf ids,
+    # C: C1 partition, C2 finiteness, C3 plans, C4 race counts, C5 bounds, C6 minimal, C7 leaf ids,
     # C8 source, C9 strict.
     EDGE_RANGE = "C101"
     EDGE_ORDER = "C102"
@@ -150,10 +151,10 @@ class Code(StrEnum):
     CORE_DERIVATIVES = "G103"
     CORE_SOURCE = "G201"
 
-    # A pinned digest that differs.
+    # P: the digest differs from the pin.
     PIN = "P101"
 
-    # Not exact, where it was asked that nothing be relaxed.
+    # P: an exact artifact was required, but something is relaxed.
     NOT_EXACT = "P102"
 
     # L: ledgers.
@@ -203,7 +204,7 @@ class Code(StrEnum):
     QUOTED_TWICE = "Q102"
     QUOTED_UNKNOWN = "Q103"
 
-    # Adapters: the registry, and the folders that it names.
+    # A: the registry of adapters, and the folders that it names.
     ADAPTER_REGISTRY = "A101"
     ADAPTER_UNKNOWN = "A102"
     ADAPTER_MISSING = "A103"
@@ -213,7 +214,7 @@ class Code(StrEnum):
     ADAPTER_TRAINING = "A107"
     ADAPTER_LEDGER = "A201"
 
-    # K: accounts that several runs draw on.
+    # K: accounts that several runs share.
     ACCOUNT_FORM = "K101"
     ACCOUNT_VERSION = "K102"
     ACCOUNT_CLOSED = "K103"
@@ -222,7 +223,7 @@ class Code(StrEnum):
     ACCOUNT_LEASE = "K106"
     ACCOUNT_LEDGER = "K201"
 
-    # E: what mechanisms took, handed in as atoms.
+    # E: files of atoms.
     ATOMS = "E101"
     ATOM_VALUE = "E102"
     MANY_ATOMS = "E103"
@@ -263,7 +264,7 @@ class Code(StrEnum):
     SESSION_DELEGATED = "S502"
     SESSION_SETTLED = "S503"
 
-    # R: a gate's refusals of a call, an end or a value.
+    # R: refusals of a call, an end or a value by a gate.
     UNKNOWN_TOOL = "R101"
     UNDECLARED_ARGUMENT = "R102"
     MISSING_ARGUMENT = "R103"
@@ -308,18 +309,18 @@ class Code(StrEnum):
 
     @property
     def declines(self) -> bool:
-        """True for a code that gives verdict 2 (declined or incomplete) and not 1 (invalid)."""
+        """True if the verdict is 2 (declined or incomplete); False if it is 1 (invalid)."""
         return self.value.startswith("D")
 
 
 class Rejected(Exception):
-    """An input is refused: which rule, where, what was expected and what was there.
+    """A refused input: the rule that failed, the place, the expected value and the value found.
 
     Args:
-        code: the rule that fired.
+        code: the rule that failed.
         path: the place, such as ``race_count[17]`` or ``line 4: key_raw``, or a JSON pointer.
-        expected: what the rule requires, in a form for people.
-        found: what the input holds, in a form for people; `mismatch` has both.
+        expected: the value that the rule requires, in a form for people.
+        found: the value in the input, in a form for people; `mismatch` has both.
     """
 
     def __init__(self, code: Code, path: str, expected: object, found: object) -> None:
@@ -328,7 +329,7 @@ class Rejected(Exception):
         self.expected = clip(expected)
         self.found = clip(found)
         self.mismatch = f"expected {self.expected}, found {self.found}"
-        place = f" at {self.path}" if self.path else ""  # the whole document has the empty pointer
+        place = f" at {self.path}" if self.path else ""  # the empty pointer is the whole document
         super().__init__(f"{code.value}{place}: {self.mismatch}")
 
     def __reduce__(self) -> tuple[type[Rejected], tuple[Code, str, str, str]]:
@@ -336,11 +337,11 @@ class Rejected(Exception):
 
 
 def clip(value: object, width: int = 200) -> str:
-    """``str(value)`` for a message: on one line, cut in the middle past `width` characters."""
-    # A huge integer is named by its size: its decimal text could take minutes to make.
+    """``str(value)`` for a message: on one line, and shortened in the middle above `width`."""
+    # A huge integer is described by its size: its decimal text could take minutes to compute.
     if isinstance(value, int) and value.bit_length() > 4096:
         return f"an integer of {value.bit_length()} bits"
-    # What steers a terminal, or cannot be printed, is escaped: the value is out of a hostile file.
+    # The value comes from an untrusted file, so special characters are escaped.
     try:
         text = escaped(str(value))
     except RecursionError:

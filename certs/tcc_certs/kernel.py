@@ -1,8 +1,8 @@
-"""The kernel: it takes bytes and returns a checked artifact, or raises the first rule that fails.
+"""The kernel: from the bytes of an artifact to a checked artifact, or the first rule that fails.
 
-Normative text: docs/spec/artifact.md, section 5, which also gives the order of the rules.  Each
-certificate is one equation per state over the edges of that state, and has exactly one solution.
-So the kernel searches for nothing.  Cost: linear in the file.
+Normative text: docs/spec/artifact.md, section 5, which also gives the order of the rules.  A
+certificate has one equation for each state, over the edges of that state, and exactly one solution.
+So the kernel only evaluates equations and never searches.  Cost: linear in the file.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class CheckedArtifact:
 
     Attributes:
         file: manifest and columns.
-        automaton: states, edges, acceptance, ranks.
-        core: its grammar; only :mod:`tcc_certs.corecheck.check` shows that the automaton is that
-            of the core.
+        automaton: states, edges, acceptance and ranks.
+        core: the core of the artifact.  Only :mod:`tcc_certs.corecheck.check` shows that the
+            automaton has the plans of this core.
         table: the calls of the artifact.
         core_calls: for each call of the artifact its index in the core.
-        plans: [n], number of plans below each state; of derivations if it is nondeterministic;
-            empty with cycles.
-        race_count: [n], m(q), or upper bounds if the manifest says so; empty for a gate.
-        kept: a cache for values that readers derive from the artifact, by name.
+        plans: [n], the number of plans from each state.  For a nondeterministic artifact it counts
+            derivations.  It is empty for an automaton with cycles.
+        race_count: [n], m(q), or upper bounds of it if the manifest says so; empty for a gate.
+        kept: a cache for values that readers compute from the artifact, by name.
     """
 
     file: ArtifactFile
@@ -53,7 +53,7 @@ class CheckedArtifact:
 
     @property
     def omitted(self) -> frozenset[int]:
-        """The numbers of the statements that the automaton omits, although it could hold them."""
+        """The numbers of the statements that the automaton omits although it could contain them."""
         manifest = self.file.manifest
         return omitted(self.core, manifest.relaxed, cyclic=manifest.cyclic)
 
@@ -64,11 +64,11 @@ class CheckedArtifact:
 
 
 def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifact:
-    """Return the artifact in `data`, whose certificates all hold.
+    """Return the artifact in `data`, after all its certificates were found to hold.
 
     Args:
         data: the whole file, from an untrusted source.
-        pin: the required artifact digest, in lower-case hex.
+        pin: the required artifact digest in lower-case hex.
 
     Raises:
         Rejected: the first rule that fails.
@@ -83,7 +83,8 @@ def check(data: bytes | memoryview, *, pin: str | None = None) -> CheckedArtifac
     if automaton.cyclic:
         _check_depth(automaton, core)
     if any(tool.strict for tool in core.tools):
-        from tcc_certs.strict import check_strict  # here: other artifacts do not need it
+        # imported here because other artifacts do not need it
+        from tcc_certs.strict import check_strict
 
         check_strict(file.manifest, automaton, core, core_calls)
     return CheckedArtifact(
@@ -102,7 +103,8 @@ def _check_automaton(
 ) -> tuple[Sequence[int], Sequence[int]]:
     """Check C1 to C6; return the numbers of plans and the race counts."""
     if file.manifest.cyclic:
-        from tcc_certs.cyclic_rules import check_cyclic  # here: other artifacts do not need it
+        # imported here because other artifacts do not need it
+        from tcc_certs.cyclic_rules import check_cyclic
 
         check_cyclic(file, automaton, table)
         return (), ()
@@ -114,19 +116,23 @@ def _check_automaton(
 
 
 def _check_depth(automaton: Automaton, core: Core) -> None:
-    """Check that some plan has no more calls than the core allows."""
+    """Check that the root can reach an end within the depth that the core allows."""
     fewest, most = automaton.calls_to_go[automaton.root], core.depth
     if most is not None and fewest > max(0, most):
         raise Rejected(Code.CALLS_TO_GO, "calls_to_go[0]", f"{most} at most: `limit depth`", fewest)
 
 
 def plan_counts(file: ArtifactFile) -> Sequence[int]:
-    """The numbers of plans: exact, or rounded up for a gate."""
+    """The number of plans of each state; for a gate these are rounded up."""
     return _rounded(file, "plans") if file.manifest.gate else unpack_limbs(file.columns["plans"])
 
 
 def race_counts(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
-    """The race counts: rounded, in their own column, or `plans` without one; none for a gate."""
+    """The race count of each state.
+
+    It is a rounded column, the column ``race_count``, or `plans` if there is no such column.  A
+    gate has no race counts.
+    """
     if file.manifest.gate:
         return ()
     if file.manifest.round_counts is not None:
@@ -135,7 +141,7 @@ def race_counts(file: ArtifactFile, plans: Sequence[int]) -> Sequence[int]:
 
 
 def _rounded(file: ArtifactFile, name: str) -> Sequence[int]:
-    from tcc_certs.rounded import RoundedCounts  # here: exact counts do not need it
+    from tcc_certs.rounded import RoundedCounts  # imported here because exact counts do not need it
 
     mantissa, exponent = (
         file.columns[f"{name}_{part}"].items() for part in ("mantissa", "exponent")

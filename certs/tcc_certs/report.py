@@ -1,7 +1,7 @@
-"""The verdict on an artifact: what was checked, or the first rule that failed.
+"""The verdict on an artifact: the numbers of checked items, or the first rule that failed.
 
-0 VALID, 1 INVALID, 2 DECLINED (a later version, a feature or a limit of the kernel).  VALID always
-says how much was checked.
+The verdict is 0 VALID, 1 INVALID or 2 DECLINED (a later version, or a feature or limit that the
+kernel does not support).  VALID always says how much was checked.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ VERDICTS = ("VALID", "INVALID", "DECLINED")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleFinding:
-    """A rule that failed: its code, the place, what was expected there and what was found."""
+    """A rule that failed: its code, the place, the expected value and the value found."""
 
     code: Code
     path: str
@@ -51,19 +51,19 @@ class RuleFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport:
-    """A verdict on an artifact.
+    """The verdict on an artifact.
 
     Attributes:
         verdict: 0, 1 or 2.
-        findings: none where it is VALID, else the first rule that failed; or, where exactness was
-            asked for and every certificate holds, each thing that is relaxed.
-        checked: how many states, edges, calls, counts and bounds hold; with a core check also how
-            many pairs of a state and a residual agree, how many residuals have no plan, and, where
-            a tool is strict, how many have one and stand behind calls that were cut.
-            Empty unless VALID.
-        digest: the artifact digest, hex; empty unless VALID.
         lines: the verdict in plain words.
-        statements: those of the core, with the place of each; None unless every certificate holds.
+        findings: the first rule that failed; none if the verdict is VALID.  If every certificate
+            holds but an exact artifact was required: one finding for each feature that is not
+            exact.
+        checked: the numbers of states, edges, calls, counts and bounds that hold.  A core check
+            adds the numbers of :class:`CoreReport`.  Empty unless VALID.
+        digest: the artifact digest in hex; empty unless VALID.
+        statements: the statements of the core, each with its place; None unless every certificate
+            holds.
     """
 
     verdict: int
@@ -75,7 +75,7 @@ class CheckReport:
 
     @property
     def summary(self) -> str:
-        """The verdict in plain words, one line or more."""
+        """The verdict in plain words, as one or more lines."""
         return "\n".join(self.lines)
 
 
@@ -87,15 +87,16 @@ def check_artifact(
     exact: bool = False,
     kernel: Callable[..., CheckedArtifact] = check,
 ) -> CheckReport:
-    """The verdict on the artifact in `data`; never an exception, whatever the bytes are.
+    """The verdict on the artifact in `data`; it never raises, whatever the bytes are.
 
     Args:
         data: the whole file.
-        core: also show that the automaton is that of its core.
-        pin: the artifact digest that it must have, lower-case hex.
-        exact: refuse what is relaxed: statements left to a run, counts that are bounds.
-        kernel: what evaluates the certificates; with another than the trusted one the verdict is
-            worth what that one is.
+        core: also check that the automaton has the plans of its core.
+        pin: the required artifact digest in lower-case hex.
+        exact: refuse an artifact with a critical feature, such as relaxed statements or rounded
+            counts.
+        kernel: the function that checks the certificates.  With a function other than the trusted
+            one the verdict is only as reliable as that function.
     """
     try:
         checked = kernel(data, pin=pin)
@@ -110,7 +111,10 @@ def check_artifact(
 
 
 def is_proof(data: bytes | memoryview) -> bool:
-    """Whether bytes start like a proof of an exact question: no artifact or ledger does."""
+    """Return whether bytes begin like a proof of an exact question.
+
+    No artifact or ledger begins like this.
+    """
     return bytes(data[:14]) == b'{"arguments":['
 
 
@@ -121,15 +125,15 @@ def report_proof(
     *,
     pin: str | None = None,
 ) -> CheckReport:
-    """The verdict on a proof about the core of an artifact; never an exception.
+    """The verdict on a proof about the core of an artifact; it never raises.
 
     Args:
-        artifact: the whole file.  Its core is read.  Its other certificates are checked if the
-            proof uses its automaton.  With `implies`, or if the question is whether sessions can be
-            finished, the automaton then has to be that of the core.
-        implies: another artifact, the whole file.  The proof has to show that every session of
-            the first core is a session of this one's core.
-        pin: the digest that the first artifact must have, hex.
+        artifact: the whole file.  Its core is read.  Its certificates are checked only if the proof
+            uses its automaton.  With `implies`, or if the question is whether sessions can be
+            finished, the automaton must then have the plans of the core.
+        implies: another artifact, the whole file.  The proof has to show that every session of the
+            first core is a session of the core of this artifact.
+        pin: the digest that the first artifact must have, in hex.
     """
     from tcc_certs.proof.check import check_proof
     from tcc_certs.proof.implication import check_implication
@@ -176,11 +180,11 @@ def report_proof(
 
 
 def _core_in(artifact: bytes | memoryview, pin: str | None = None) -> Core:
-    """Return the core of an artifact, the whole file; its other certificates are not checked.
+    """Return the core of an artifact; its other certificates are not checked.
 
     Raises:
-        Rejected: the file is no artifact, has another digest than `pin`, or has a core that is not
-            well formed.
+        Rejected: the file is not an artifact, has another digest than `pin`, or has a core that is
+            not well formed.
     """
     file = read_artifact(artifact)
     if pin is not None:
@@ -189,7 +193,10 @@ def _core_in(artifact: bytes | memoryview, pin: str | None = None) -> Core:
 
 
 def _compare(checked: CheckedArtifact) -> CoreReport:
-    """The core check; who does not ask for it has none of it to trust, nor to load."""
+    """Compare the automaton with the core.
+
+    The module is loaded only for this check, so other checks need not trust it.
+    """
     from tcc_certs.corecheck.check import check_core
 
     return check_core(checked)
@@ -239,8 +246,8 @@ def _valid(
     if manifest.cyclic:
         counted["splits"] = manifest.states - 1
     else:
-        # Two counts and two bounds a state: plans and race count, cost and residual to go; for a
-        # gate plans alone.
+        # Two counts for each state (plans and race count) and two bounds (cost and residual to go).
+        # A gate has only the plans.
         counted["counts"] = (2 - manifest.gate) * manifest.states
         counted["bounds"] = 2 * manifest.states
     names = {"counts": "suffix counts (SuffixCountDP)"}

@@ -1,13 +1,12 @@
-"""C1 to C6: one loop over the states, with every equation of a state before the next state.
+"""C1 to C6: one loop over the states, with all equations of a state before the next state.
 
 Normative text: docs/spec/artifact.md, section 5.  An edge leads to an earlier state, whose values
-are checked by then.  So the edges of a state determine its values, and the loop searches for
-nothing.  It reports the first state with a wrong value, and the first rule in the table's order.
+are already checked.  So the edges of a state determine its values, and the loop never searches.  It
+reports the first state with a wrong value, and the first rule in the order of the table.
 
 :mod:`tcc_certs.rounded` computes rounded counts.  In an artifact for a gate (artifact.md, section
-7) C3 checks rounded `plans`, and C4 does not apply.
-
-Cost: linear in the edges, times the width of the counts; one BLAKE3 a state.
+7) C3 checks rounded `plans`, and C4 does not apply.  Cost: linear in the edges, times the width of
+the counts; one BLAKE3 digest for each state.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from tcc_certs.call_rules import CallTable
 from tcc_certs.errors import Code, Rejected, ensure, require
 from tcc_certs.formats.artifact import MAX_ROUND_BITS, ArtifactFile, Automaton
 
-# What holds of a state q and of its edges in order, each a pair of a call a and a target p.
+# The place and the text of each rule, for a state q with edges (a, p): a call a and its target p.
 _RULES: Mapping[Code, tuple[str, str]] = {
     # C1 partition
     Code.EDGE_START: ("edge_start[{}]", "from 0, never falling, to the number of edges"),
@@ -43,12 +42,12 @@ _RULES: Mapping[Code, tuple[str, str]] = {
     Code.STATE_DIGEST: ("state_digest[{}]", "BLAKE3(0x10 | accept | A(a) | S(p) | ..)"),
     Code.STATE_ORDER: ("state_digest[{}]", "(rank, digest) greater than the state's before"),
     Code.DEAD_STATE: ("state {}", "acceptance or an edge"),
-    # C6 of what no state shows alone
+    # C6: rules about all states together
     Code.UNREACHABLE: ("state {}", "an edge into it"),
     Code.UNUSED_CALL: ("call {}", "an edge with it"),
 }
 _HEADS = (b"\x10\x00", b"\x10\x01")
-_FAR = 1 << 65  # farther from 0 than a bound plus a cost or a residual of a call
+_FAR = 1 << 65  # greater than any bound plus the cost or residual of a call
 
 
 def check_states(
@@ -58,30 +57,32 @@ def check_states(
     plans: Sequence[int],
     race: Sequence[int],
 ) -> None:
-    """C1 to C6 hold, but for the widths of columns.
+    """Check C1 to C6, except for the widths of columns.
 
     Args:
-        automaton: the states and edges of the columns; nothing is known of them yet.
-        table: the calls, checked.
+        automaton: the states and edges of the columns, not checked yet.
+        table: the checked calls.
         plans: [n], N(q).
-        race: [n], m(q); `plans` itself where there is no column of them; nothing for a gate.
+        race: [n], m(q).  It is `plans` if the file has no column of race counts, and empty for a
+            gate.
 
     Raises:
-        Rejected: the first rule of the table that fails; C504 in place of C501 or C502
-            where the expected value leaves 64 bits; M102 the manifest's root.
+        Rejected: the first rule of the table that fails.  C504 in place of C501 or C502 if the
+            expected value exceeds 64 bits.  M102 the root in the manifest.
     """
     manifest, columns = file.manifest, file.columns
     known, ambiguous = manifest.calls, manifest.nondeterministic
     factor, bits, gate = manifest.fraction_bits, manifest.round_counts, manifest.gate
     room, weights, rule = 0, table.weight, Code.RACE_COUNT
-    if gate:  # rounded plans are rounded race counts of weights 1 without fractions
+    if gate:  # rounded plans are rounded race counts with all weights 1 and F = 0
         factor, bits, race, plans = 0, MAX_ROUND_BITS, plans, range(manifest.states)
         weights, rule = [1] * known, Code.PLAN_COUNT
     else:
         room = 64 * columns.get("race_count", columns["plans"]).shape[1]
     counted: Iterable[tuple[int, int]] = zip(race, repeat(0), strict=False)
     if bits is not None:
-        from tcc_certs.rounded import count_pairs, round_up  # here: exact counts need none of it
+        # imported here because exact counts do not need it
+        from tcc_certs.rounded import count_pairs, round_up
 
         counted = count_pairs(race)
     states = zip(
@@ -91,9 +92,9 @@ def check_states(
     )  # fmt: skip
     edges = zip(automaton.edge_call, automaton.edge_target, strict=True)
     calls = list(zip(weights, table.cost_low, table.residual, table.digest, strict=True))
-    held: list[tuple[int, int, int, int, int, int, bytes]] = []  # the values of the states so far
+    held: list[tuple[int, int, int, int, int, int, bytes]] = []  # the values of the earlier states
     entered, used = bytearray(manifest.states), bytearray(known)
-    hasher = blake3()  # used again: two thirds of the time of a new one for each state
+    hasher = blake3()  # reusing a hasher takes two thirds of the time of a new one for each state
     first, before = automaton.edge_start[0], (-1, b"")
     if first != 0:
         raise _refused(Code.EDGE_START, 0, first)
@@ -107,8 +108,8 @@ def check_states(
         stop = factor * rank
         fits = stop < room or not accept
         mass = accept << stop if fits else 0
-        terms = [(accept, stop)]  # of a rounded race count: a number, and a power of two
-        parts: list[bytes] = []  # of the digest
+        terms = [(accept, stop)]  # for a rounded race count: pairs of a number and a power of two
+        parts: list[bytes] = []  # the input of the digest
         for a, p in islice(edges, last - first):
             if a >= known:
                 raise _refused(Code.EDGE_RANGE, first + len(parts), a)
@@ -123,12 +124,12 @@ def check_states(
             if p_rank > deepest:
                 deepest = p_rank
             total += p_plan
-            power = stop + p_lift  # F (d(q) - 1 - d(p)), and the exponent of a rounded count
+            power = stop + p_lift  # F (d(q) - 1 - d(p)), plus the exponent of a rounded count
             if bits is not None:
                 terms.append((weight * p_count, power))
             elif 0 <= power < room:
                 mass += weight * p_count << power
-            else:  # the rank is wrong, or the sum longer than a row: it is not written out
+            else:  # a wrong rank, or a sum that exceeds the column: avoid the large number
                 fits = False
             a_cost += p_cost
             if a_cost < least:
@@ -148,7 +149,7 @@ def check_states(
             raise _bound_refused(Code.COST_TO_GO, q, cost, least)
         if score != most:
             raise _bound_refused(Code.RESIDUAL_TO_GO, q, score, most)
-        if ambiguous:  # edges of one call stand in S by the digests of their targets
+        if ambiguous:  # edges of the same call are sorted by the digests of their targets
             calls_here = automaton.edge_call[first:last]
             parts = [part for _, part in sorted(zip(calls_here, parts, strict=True))]
         hasher.reset()
@@ -173,7 +174,7 @@ def _check_marked(code: Code, marks: bytearray) -> None:
 
 
 def _refused(code: Code, at: int, found: object, expected: object = None) -> Rejected:
-    """The finding at a state, an edge or a call; the rule's text where no value is expected."""
+    """The error of a rule at a state, edge or call; without `expected` it has the rule's text."""
     place, rule = _RULES[code]
     return Rejected(code, place.format(at), rule if expected is None else expected, found)
 
@@ -186,9 +187,9 @@ def _bound_refused(code: Code, q: int, found: int, expected: int) -> Rejected:
 
 
 def check_widths(file: ArtifactFile, plans: Sequence[int], race: Sequence[int]) -> None:
-    """Columns of counts are as wide as they have to be; race counts are there where they differ.
+    """Check that columns of counts have the least width that is enough.
 
-    Those for a gate are of one width.
+    A column of race counts must differ from the plans.  Columns for a gate have a fixed width.
 
     Raises:
         Rejected: C302, C402.

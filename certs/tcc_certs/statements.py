@@ -1,11 +1,13 @@
-"""Statements that a run enforces itself: those that its automaton omits, and its cut.
+"""Statements that a run enforces itself: its cut, and the statements that its automaton omits.
 
-The search and the validator of run ledgers share this module.  A *tally* has the state of each
-constraint that is not 0.  A constraint looks at the calls so far only: a call is forbidden if a
-constraint has no state after it, and a plan may end if every constraint accepts.
+The search and the validator of run ledgers share this module.  A *tally* lists the state of each
+constraint whose state is not 0.  A constraint depends only on the calls so far.  A call is
+forbidden if a constraint has no state after it, and a plan may end if every constraint accepts.
+
 Normative text: docs/spec/race.md, section 12; docs/spec/artifact.md, section 9.
-Cost: a step for each constraint that is not 0 or that the call changes from 0.  Nothing lists the
-calls for each statement: statements times calls may be the square of the size of an artifact.
+
+Cost: a step for each constraint whose state is not 0 or that the call changes from 0.  No table of
+statements and calls is made: it could have the square of the size of an artifact.
 """
 
 from __future__ import annotations
@@ -19,33 +21,37 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.places import StatementPart, parts_of
 
-Tally: TypeAlias = "tuple[tuple[int, int], ...]"  # constraint and its state, increasing, never 0
-_MOST_STEPS = 1 << 16  # steps that one run keeps
-_MOST_RANGES = 8  # of calls, by which a sum is found
+# pairs of a constraint and its state, increasing; states are never 0
+Tally: TypeAlias = "tuple[tuple[int, int], ...]"
+_MOST_STEPS = 1 << 16  # how many steps a run caches
+_MOST_RANGES = 8  # above this, touches() of a sum yields one range
 
 
 class Constraint(Protocol):
-    """One constraint.  Its state is 0 before the first call.
+    """One constraint; its state before the first call is 0.
 
-    Calls of one class behave alike.
+    Calls of one class have the same effect.
     """
 
     def class_of(self, call: int) -> int:
         """The class of a call of the artifact."""
 
     def step(self, state: int, call_class: int) -> int | None:
-        """Return the state after a call of a class; None: the call is forbidden."""
+        """Return the state after a call of a class; None if the call is forbidden."""
 
     def accepts(self, state: int) -> bool:
-        """Whether a plan may end in a state."""
+        """Return whether a plan may end in a state."""
 
     def touches(self) -> Iterator[tuple[int, int]]:
-        """Ranges of calls of the artifact, with all that forbid 0 or lead from 0 to another."""
+        """Ranges of calls of the artifact.
+
+        They include all calls that are forbidden in state 0 or that change it.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtMost:
-    """At most `most` of so many different calls: the cut of a run."""
+    """The cut of a run: at most `most` calls; `calls` is the number of calls of the artifact."""
 
     most: int
     calls: int
@@ -69,9 +75,10 @@ class AtMost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """A statement of the core over the calls of an artifact.
+    """A statement of the core as a constraint on the calls of an artifact.
 
     Attributes:
+        part: the statement.
         calls: for each call of the artifact its index in the core, increasing.
     """
 
@@ -104,10 +111,10 @@ class Kept:
 
 
 class _Touched:
-    """Which constraints a call touches.
+    """Finds the constraints that a call touches.
 
-    Each range of calls is in the few nodes of a binary tree that cover it.  The path from the leaf
-    of a call to the root has all ranges with the call.
+    The calls are the leaves of a binary tree.  Each range of calls is stored at the few nodes that
+    cover it.  The path from the leaf of a call to the root has all ranges that contain the call.
     """
 
     __slots__ = ("_leaves", "_nodes")
@@ -130,7 +137,7 @@ class _Touched:
             low, high = low >> 1, high >> 1
 
     def by(self, call: int) -> list[int]:
-        """The numbers of the constraints that a call touches."""
+        """The numbers of the constraints that a call touches, increasing."""
         found: set[int] = set()
         node = call + self._leaves if call < self._leaves else 0
         while node:
@@ -152,7 +159,7 @@ class Constraints:
     )  # fmt: skip
 
     def __init__(self, *, items: Sequence[Constraint], calls: int = 1, start: Tally = ()) -> None:
-        """Take the constraints of an artifact with so many calls."""
+        """Take the constraints of an artifact with `calls` calls."""
         self.items = items
         self.start = start
         self._touched = _Touched(items)
@@ -186,7 +193,7 @@ class Constraints:
         return tuple(found)
 
     def _from_zero(self, call: int) -> tuple[Tally, Sequence[int]]:
-        """The states other than 0 after a first call, and the constraints that forbid the call."""
+        """The tally after a call in state 0, and the constraints that forbid the call there."""
         items = self.items
         steps = [
             (number, items[number].step(0, items[number].class_of(call)))
@@ -203,7 +210,7 @@ class Constraints:
         return found
 
     def after(self, tally: Tally) -> StatementSteps:
-        """Return the tallies after each call, shared by all nodes with this tally."""
+        """Return the tallies after each call; all nodes with this tally share the object."""
         found = self._after.get(tally)
         if found is None:
             if len(self._after) >= self._most:
@@ -212,14 +219,14 @@ class Constraints:
         return found
 
     def may_stop(self, tally: Tally) -> bool:
-        """Whether a plan may end here."""
+        """Return whether a plan may end with this tally."""
         if not all(self.items[number].accepts(state) for number, state in tally):
             return False
         return not self._owed or self._owed <= {number for number, _ in tally}
 
 
 class StatementSteps(dict[int, "Tally | None"]):
-    """:meth:`Constraints.step` from one tally, by call; each step is computed on demand."""
+    """Maps a call to the tally after it, from the tally `held`; computed when first needed."""
 
     __slots__ = ("_constraints", "held")
 
@@ -239,12 +246,13 @@ class StatementSteps(dict[int, "Tally | None"]):
 def residual_constraints(
     artifact: CheckedArtifact, truncate: int | None, rank: int | None = None, start: Tally = ()
 ) -> Constraints:
-    """Return what a run over an artifact enforces.
+    """Return the constraints that a run over an artifact enforces itself.
 
     Args:
         truncate: the most calls of a plan; None: no cut.
-        rank: of the root of the run; None: that of the artifact.
-        start: the tally at the root.  The cut is the last constraint and counts from the root.
+        rank: the rank of the run's root; None: the root of the artifact.
+        start: the tally at the root.  The cut is the last constraint, and counts calls after the
+            root.
     """
     calls, automaton = artifact.core_calls, artifact.automaton
     relaxed = artifact.file.manifest.relaxed
@@ -258,11 +266,11 @@ def residual_constraints(
 def statement_constraints(
     core: Core, calls: Sequence[int], numbers: Sequence[int]
 ) -> list[Constraint]:
-    """Return statements of the core as constraints over the calls of an artifact.
+    """Return statements of the core as constraints on the calls of an artifact.
 
     Args:
         calls: for each call of the artifact its index in the core, increasing.
-        numbers: of the statements.
+        numbers: the numbers of the statements.
     """
     parts = parts_of(core) if numbers else ()
     return [Kept(part=parts[number], calls=calls) for number in numbers]

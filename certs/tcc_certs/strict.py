@@ -1,9 +1,8 @@
-"""C9 strict: if a call of a strict tool is allowed, plans continue after each of its answers.
+"""C9 strict: if a plan may go on by a call of a strict tool, then with each of its answers.
 
 Normative text: docs/spec/artifact.md, section 5; sisters: docs/spec/core.md, section 5.  Only
-artifacts with a strict tool load this module.  :mod:`tcc_certs.corecheck.check` shows that `strict`
-removed no more than C9 requires.
-Cost: linear in the calls and in the edges.
+artifacts with a strict tool load this module.  :mod:`tcc_certs.corecheck.check` shows that
+strictness removed no more than C9 requires.  Cost: linear in the calls and in the edges.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ def check_strict(
     """Check C9.
 
     Args:
-        automaton: C1 holds for it: no call has two edges in one state.
+        automaton: C1 holds for it, so no two edges of a state have the same call.
         core_calls: for each call of the artifact its index in the core.
 
     Raises:
-        Rejected: C902 a strict tool in a relaxed or nondeterministic artifact; C901 an edge of a
-            strict call without an edge of each sister.
+        Rejected: C902 a relaxed or nondeterministic artifact has a strict tool; C901 a state has an
+            edge of a strict call but lacks an edge of a sister.
     """
     answers = allowed_answers(manifest, core)
     group = [answers.group[call] for call in core_calls]
@@ -48,7 +47,7 @@ def check_strict(
 
 
 def allowed_answers(manifest: Manifest, core: Core) -> StrictGroups:
-    """Return the groups that C9 concerns.
+    """Return the groups of strict calls that C9 concerns.
 
     Args:
         core: a core with a strict tool.
@@ -64,12 +63,12 @@ def allowed_answers(manifest: Manifest, core: Core) -> StrictGroups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrictGroups:
-    """The calls of strict tools, in groups of sisters: calls that differ in listed answers only.
+    """The calls of strict tools in groups of sisters, which differ only in listed answers.
 
     Attributes:
         group: for each call of the core the number of its group; -1 if its tool is not strict.
-        size: by group, the number of combinations of listed answers; above MAX_CALLS it is only a
-            lower bound.
+        size: for each group the number of combinations of listed answers; above MAX_CALLS it is
+            only a lower bound.
     """
 
     group: Sequence[int]
@@ -95,7 +94,7 @@ def strict_groups(core: Core) -> StrictGroups:
 
 
 def _combinations(tool: Tool) -> int:
-    """How many listed answers a call of a tool may get; the count stops above MAX_CALLS."""
+    """The number of combinations of listed answers of a tool; above MAX_CALLS a lower bound."""
     found = 1
     for field in tool.answers:
         if field.type is None and found <= MAX_CALLS:

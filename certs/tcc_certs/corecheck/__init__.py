@@ -1,1 +1,1 @@
-"""The automaton against its core: residuals read off the core's trees, beside the automaton."""
+"""The check that the automaton of an artifact has exactly the plans of its core."""

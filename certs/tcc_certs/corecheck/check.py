@@ -1,18 +1,27 @@
-"""The automaton against its core: at every prefix both allow the same calls and ends.
+"""Check that the automaton of an artifact has exactly the plans of its core.
 
-The walk goes through the automaton and, beside it, through the residuals of the core
-(:mod:`tcc_certs.corecheck.residuals`): a term, the states of the tables of statements, and the
-remainders of sums.  A pair agrees if both may stop or neither (G101), every call with an edge leads
-to a pair that agrees, and no call without an edge can still finish (G102).  The walk searches the
-residuals after such calls, and none of them may stop.  The automaton is finite and its states are
-alive and distinct (C1 to C6).  So if all pairs agree, its plans are exactly those of the core; C8
-shows that the calls are the same.  A call of a strict tool may lack an edge although it could
-finish, if strict requires it (:mod:`tcc_certs.corecheck.graphs`).  Relaxed statements are omitted,
-and so is what an automaton with cycles leaves to the gate.
-A nondeterministic artifact is the graph of the partial derivatives of its core: the check builds
-this graph again, and its root must have the same digest (G103).
-Normative text: docs/spec/artifact.md, section 9.
-Cost: pairs times letters; the check declines above a bound (D201).
+The check walks through the automaton from its root.  Beside each state it keeps a residual of the
+core, which says what may follow (:mod:`tcc_certs.corecheck.residuals`).  A residual consists of a
+term, the states of the statement tables and the remainders of the sums.
+
+At each pair of a state and a residual the check compares three things.  Either both may stop, or
+neither may (G101).  Each edge of the state must be a call that the residual allows, and the call
+leads to the next pair.  If the state has no edge for a call, no plan may follow that call in the
+core (G102).  To show this, the check searches all residuals that the call leads to, and none of
+them may stop.
+
+The automaton is finite, and C1 to C6 make its states alive and distinct.  So if all pairs agree,
+the automaton and the core have the same plans.  C8 shows that their calls are the same.
+
+Strict tools are an exception.  A call that could still finish may lack an edge if strictness
+removes it (:mod:`tcc_certs.corecheck.graphs`).  The check leaves out relaxed statements, and the
+statements that an automaton with cycles leaves to the gate.
+
+A nondeterministic artifact is the graph of the partial derivatives of its core.  The check builds
+this graph again and compares the digests of the roots (G103).
+
+Normative text: docs/spec/artifact.md, section 9.  Cost: the number of pairs times the number of
+letters; above a bound the check stops with D201.
 """
 
 from __future__ import annotations
@@ -30,17 +39,19 @@ from tcc_certs.kernel import CheckedArtifact
 from tcc_certs.limits import MAX_CORE_PAIRS, MAX_CORE_STEPS
 from tcc_certs.policy.places import StatementPart, parts_of
 
-EdgeRow: TypeAlias = "dict[int, Sequence[int]]"  # letter -> targets
+EdgeRow: TypeAlias = "dict[int, Sequence[int]]"  # from a letter to the targets of its calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreReport:
-    """What was compared: pairs of a state and a residual, and residuals shown to have no plan.
-
-    Of a nondeterministic artifact: residuals with a plan, of which its graph is made, and others.
+    """How many pairs and residuals the check looked at.
 
     Attributes:
-        cut: residuals with a plan, behind calls that strict cut; None where no tool is strict.
+        pairs: the pairs of a state and a residual that were reached.  For a nondeterministic
+            artifact: the residuals that have a plan; they make up its graph.
+        dead: the residuals that were shown to have no plan.
+        cut: the residuals with a plan that the check reached by a call without an edge; strictness
+            removes these plans.  None if no tool is strict.
     """
 
     pairs: int
@@ -49,12 +60,12 @@ class CoreReport:
 
     @property
     def counted(self) -> Mapping[str, int]:
-        """The numbers by name."""
+        """The numbers by name: pairs, dead, and cut unless it is None."""
         found = {"pairs": self.pairs, "dead": self.dead}
         return found if self.cut is None else {**found, "cut": self.cut}
 
     def line(self, nondeterministic: bool) -> str:
-        """What was shown, for people."""
+        """The result as a sentence for people."""
         if nondeterministic:
             return (
                 f"it is the graph of its core's partial derivatives: {self.pairs} residuals make"
@@ -70,16 +81,18 @@ class CoreReport:
 def check_core(
     checked: CheckedArtifact, *, pairs: int = MAX_CORE_PAIRS, steps: int = MAX_CORE_STEPS
 ) -> CoreReport:
-    """Check that the automaton of an artifact is that of its core.
+    """Check that the automaton of an artifact has exactly the plans of its core.
 
     Args:
         checked: an artifact whose certificates hold.
-        pairs: the most pairs and dead residuals that are looked at.
-        steps: the most units of work.
+        pairs: how many pairs and residuals without a plan the check may look at.
+        steps: how many units of work the check may spend.
 
     Raises:
-        Rejected: G101 one may stop and the other may not; G102 only one allows a call; G103 a
-            nondeterministic graph that is not that of the core; D201 a bound is exceeded.
+        Rejected: G101 the state may stop and its residual may not, or the other way round.  G102
+            the state has an edge and the residual has no plan after this call, or the other way
+            round.  G103 the digest of a nondeterministic artifact's root is not that of its core's
+            graph.  D201 a bound is exceeded.
     """
     omitted = checked.omitted
     parts = [part for part in parts_of(checked.core) if part.number not in omitted]
@@ -92,7 +105,10 @@ def check_core(
 
 
 class _Walk:
-    """One walk: the pairs that it has reached, each with the pair and the letter before it."""
+    """One walk over the pairs of an automaton state and a residual.
+
+    For each pair it keeps the pair and the letter by which the walk reached it.
+    """
 
     def __init__(
         self,
@@ -111,10 +127,12 @@ class _Walk:
             checked.automaton, self._alphabet, checked.core_calls, checked.calls
         )
         self._rows: dict[int, EdgeRow] = {}
-        self._origin: list[int] = []  # by pair: the pair before and the letter, as one number
+        # for each pair: the index of the pair before it times the number of letters, plus the
+        # letter
+        self._origin: list[int] = []
 
     def run(self) -> CoreReport:
-        """Look at each pair that the root leads to, then at each residual that must be dead."""
+        """Check all pairs that the root leads to, then the residuals that must have no plan."""
         first = self._residuals.first
         root = self._automaton.root
         if first is None:
@@ -122,14 +140,14 @@ class _Walk:
         residuals, rows, accept = self._residuals, self._rows, self._automaton.accept
         stops, lefts, controls = residuals.stops, residuals.left, residuals.control
         states, letters = len(accept), len(self._alphabet.letters)
-        todo = [first * states + root]  # a pair is one number
+        todo = [first * states + root]  # state and residual as one number
         seen = set(todo)
         self._origin.append(0)
-        dead: dict[int, int] = {}  # residual -> the pair that it was met from
+        dead: dict[int, int] = {}  # from a residual to the index of the pair that led to it
         spans = Spans(residuals, states)
         spans.add(root, first)
         cut = StrictCut(residuals) if self._alphabet.strict else None
-        for at, pair in enumerate(todo):  # grows as it is read
+        for at, pair in enumerate(todo):  # the loop appends to todo
             residual, q = divmod(pair, states)
             if spans.inside(q, residual):
                 continue
@@ -165,9 +183,13 @@ class _Walk:
         return self._search_cut(cut, states, todo)
 
     def _search_dead(self, found: dict[int, int], states: int, pairs: Sequence[int]) -> int:
-        """All that the `found` residuals lead to; none may stop."""
+        """Search all residuals that the `found` ones lead to; return how many there are.
+
+        Raises:
+            Rejected: G102 a residual may stop, so its call should have an edge.
+        """
         todo = list(found)
-        for residual in todo:  # grows as it is read
+        for residual in todo:  # the loop appends to todo
             origin = found[residual]
             if self._residuals.stops[residual]:
                 raise self._lacking(pairs[origin] % states, origin)
@@ -182,7 +204,11 @@ class _Walk:
         return len(todo)
 
     def _search_cut(self, cut: StrictCut, states: int, pairs: Sequence[int]) -> CoreReport:
-        """All that the calls without an edge lead to: behind each of them one has no plan left."""
+        """Search all residuals that calls without an edge lead to, if some tool is strict.
+
+        Raises:
+            Rejected: G102 a call has no edge although strictness does not remove it.
+        """
         cut.explore(lambda met, steps: self._count(len(pairs) + met, steps))
         origin = cut.unjustified()
         if origin is not None:
@@ -208,7 +234,10 @@ class _Walk:
         return Rejected(Code.CORE_ACCEPT, self._place(q, at), words[expected], words[not expected])
 
     def _superfluous(self, q: int, at: int, left: int, moves: Moves) -> Rejected:
-        """The first letter, group by group, with an edge after which the core has no plan."""
+        """The error for an edge after which the core has no plan.
+
+        It names the first such letter.
+        """
         allowed = {letter for letter, arrivals in moves if arrivals[left] is not None}
         edges = [n for group in self._alphabet.by_group for n in group if n in self._rows[q]]
         call = self._text(next(letter for letter in edges if letter not in allowed))
@@ -216,11 +245,11 @@ class _Walk:
         return Rejected(Code.CORE_NEXT_CALL, place, f"no edge with {call}", f"an edge with {call}")
 
     def _text(self, letter: int) -> str:
-        """A call of `letter`."""
+        """The text of the first call of a letter."""
         return self._core.calls[self._alphabet.letters[letter].calls[0]].text
 
     def _place(self, q: int, at: int) -> str:
-        """The state, and the calls by which it was reached."""
+        """A state and the calls by which the walk reached it, as text."""
         calls = []
         while at > 0:
             at, letter = divmod(self._origin[at], len(self._alphabet.letters))
@@ -229,7 +258,11 @@ class _Walk:
 
 
 class LetterEdges:
-    """The edges of a state by letter: calls that a core treats alike have edges all or none."""
+    """The edges of automaton states, grouped by letter.
+
+    The core does not distinguish the calls of one letter.  So a state must have an edge for each of
+    them or for none.
+    """
 
     def __init__(
         self,
@@ -244,10 +277,10 @@ class LetterEdges:
         self._sizes = [len(letter.calls) for letter in alphabet.letters]
 
     def of(self, q: int) -> EdgeRow:
-        """Letter -> the targets of its calls; a letter has edges for all its calls or for none.
+        """The targets of the edges of a state, by letter.
 
         Raises:
-            Rejected: G102 where some calls of a letter have an edge and others have not.
+            Rejected: G102 some calls of a letter have an edge and others have none.
         """
         letter_of, sizes = self._letter_of, self._sizes
         targets: dict[int, list[int]] = {}
@@ -270,29 +303,31 @@ class LetterEdges:
 
 
 class Spans:
-    """Pairs of a state and a residual that need no look, as they lie between two others.
+    """Finds pairs that need no comparison because they lie between two others.
 
-    The more a control's limits have left, the more plans it has: its residuals differ in nothing
-    else.  So of all pairs of one state and one control those with the least and those with the most
-    left settle the others: where both have just the plans of the state, so has what lies between.
-    This holds for the plans of each length, so cycles change nothing.
-    A pair is inside when one that was met has no more left on any meter, and another no less; both
-    are others.  The least and the greatest of the pairs met are inside of nothing, so each pair
-    that is passed over lies between two that are looked at; by induction over the length of a plan
-    it agrees when they do.
+    Residuals with one control differ only in the remainders of their sums, and a larger remainder
+    allows more plans.  Take a state, a control, and two pairs of them: one with the smallest
+    remainders and one with the largest.  If both have exactly the plans of the state, so has every
+    pair between them.  The argument holds for the plans of each length, so it also holds for
+    automata with cycles.
 
-    Cost: a comparison of what is left, for each pair but the first of its state and control.
+    A pair is inside if one pair has at most its remainder in every sum and another has at least its
+    remainder in every sum.  The pairs at the two ends are never inside, so the walk compares them.
+    By induction over the length of a plan, a skipped pair agrees when they do.
+
+    Cost: one comparison of remainders for each pair except the first of its state and control.
     """
 
     def __init__(self, residuals: Residuals, states: int) -> None:
         self._residuals = residuals
         self._states = states
-        # By control and state, what the two ends have left; one pair alone has no upper end.
+        # The smallest and the largest remainders by control and state; _high lacks a key with one
+        # remainder.
         self._low: dict[int, int] = {}
         self._high: dict[int, int] = {}
 
     def add(self, q: int, residual: int) -> None:
-        """The pair was met."""
+        """Record a pair that the walk reached."""
         left = self._residuals.left[residual]
         key = self._residuals.control[residual].number * self._states + q
         low = self._low.setdefault(key, left)
@@ -304,7 +339,7 @@ class Spans:
                 self._high[key] = left
 
     def inside(self, q: int, residual: int) -> bool:
-        """Whether the pair lies between two others."""
+        """Return whether other pairs of this state and control lie on both sides of the pair."""
         key = self._residuals.control[residual].number * self._states + q
         high = self._high.get(key)
         if high is None:

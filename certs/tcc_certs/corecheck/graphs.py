@@ -1,19 +1,24 @@
-"""Graphs of residuals: the graph of partial derivatives with its digest, and what strict cuts.
+"""Graphs of residuals: the graph of partial derivatives, and the calls that strictness removes.
 
-The graph of a core's partial derivatives (docs/spec/core.md, section 6): residuals are met from the
-first one on; those that reach no acceptance are left out; digests go from the last ones up, each
-residual's edges as a set.
+The graph of a core's partial derivatives (docs/spec/core.md, section 5) is found from the first
+residual on.  Residuals that cannot reach an accepting one are left out.  Digests are computed from
+the last residuals back to the first.  The edges of a residual count as a set.
 
-What strict cuts: which calls lack an edge because some answer to them leaves no plan.  The language
-of a core with strict tools is the largest part of its plans in which, wherever a call of a strict
-tool may come, every answer that it may get may come, and goes on so (docs/spec/core.md, section 5).
-A residual is *open* when it has a plan of that part: it may stop, or some call goes on to an open
-residual, or some strict call does for all its answers.  Without cycles there is one such set, found
-from the ends up.  With cycles it is the greatest set: calls are left out, and residuals that reach
-no end any more, until nothing changes.  A call that has no edge
-is right to have none when what follows it is not open; a strict call when this is so for one of its
-answers.  That the answers of a strict call have edges all or none is C9, and was looked at before.
-Cost: linear in the residuals and their edges, calls counted one by one.
+The other part checks the calls that lack an edge because a strict tool might give an answer that
+leaves no plan.  The language of a core with strict tools is the largest subset of its plans with
+this property: after each prefix to which a call of a strict tool can be added, the call can be
+added with each of its answers (docs/spec/core.md, section 5).
+
+A residual is *open* if it has a plan in this subset.  It is open if it may stop, if some call leads
+to an open residual, or if a strict call does so with all its answers.  Without cycles there is
+exactly one such set of residuals, found from the ends backwards.  With cycles it is the greatest
+such set.  To find it, calls and residuals that reach no end are removed until nothing changes.
+
+A call may lack an edge if the residual after it is not open.  A strict call may also lack an edge
+if some answer to it leads to a residual that is not open.  C9 has already shown that either all
+answers of a strict call have an edge or none has.
+
+Cost: linear in the residuals and their edges, where each call is counted.
 """
 
 from __future__ import annotations
@@ -29,11 +34,12 @@ from tcc_certs.formats.codec import blake, call_digest
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.places import StatementPart
 
-Edges: TypeAlias = "list[list[tuple[int, int]]]"  # by residual, pairs of a letter and a residual
+# for each residual pairs of a letter and a residual
+Edges: TypeAlias = "list[list[tuple[int, int]]]"
 
 
 def reaching(stops: Sequence[bool], edges: Edges) -> list[bool]:
-    """Which of them reach one where a plan may stop."""
+    """For each residual whether it can reach a residual where a plan may stop."""
     sources: list[list[int]] = [[] for _ in edges]
     for source, row in enumerate(edges):
         for _, target in row:
@@ -50,9 +56,10 @@ def reaching(stops: Sequence[bool], edges: Edges) -> list[bool]:
 
 
 def targets_first(edges: Edges, live: Sequence[bool]) -> list[int]:
-    """The live ones, each after all that it leads to; what is not live loses its edges.
+    """The live residuals, each after all residuals that it leads to.
 
-    Those on a cycle, and those that lead to one, are not among them.
+    Edges from or to residuals that are not live are deleted from `edges`.  The result lacks
+    residuals on a cycle and residuals that lead to one.
     """
     waits = [0] * len(edges)
     sources: list[list[int]] = [[] for _ in edges]
@@ -62,7 +69,7 @@ def targets_first(edges: Edges, live: Sequence[bool]) -> list[int]:
         for _, target in row:
             sources[target].append(source)
     order = [residual for residual, wait in enumerate(waits) if live[residual] and not wait]
-    for residual in order:  # grows as it is read
+    for residual in order:  # the loop appends to order
         for source in sources[residual]:
             waits[source] -= 1
             if not waits[source]:
@@ -70,7 +77,8 @@ def targets_first(edges: Edges, live: Sequence[bool]) -> list[int]:
     return order
 
 
-Choice: TypeAlias = "tuple[int, ...]"  # what follows a call, or each answer to a strict one
+# the residual after a call, or after each answer of a strict call
+Choice: TypeAlias = "tuple[int, ...]"
 
 
 _PLACE = "state_digest of the root"
@@ -78,7 +86,13 @@ _PLACE = "state_digest of the root"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivativeGraph:
-    """S of the root; how many residuals have a plan, and how many were left out."""
+    """The graph of a core's partial derivatives: its size and the digest of its root.
+
+    Attributes:
+        root: the digest S of the root.
+        live: how many residuals have a plan.
+        dead: how many residuals were left out.
+    """
 
     root: bytes
     live: int
@@ -88,15 +102,15 @@ class DerivativeGraph:
 def derivative_graph(
     core: Core, parts: Sequence[StatementPart], most: int, budget: WorkBudget
 ) -> DerivativeGraph:
-    """Return the graph of a core.
+    """Return the size of the graph of a core's partial derivatives, and the digest of its root.
 
     Args:
-        parts: the statements that plans satisfy.
-        most: the most residuals that are looked at.
-        budget: the work that may be done.
+        parts: the statements that plans have to satisfy.
+        most: how many residuals may be looked at.
+        budget: the work budget.
 
     Raises:
-        Rejected: G103 where the core has no plan or infinitely many; D201 past a bound.
+        Rejected: G103 the core has no plan or infinitely many; D201 a bound is exceeded.
     """
     residuals = Residuals(core, parts, budget, in_parts=True)
     edges = _explore(residuals, most, budget)
@@ -112,7 +126,7 @@ def derivative_graph(
 
 
 def _explore(residuals: Residuals, most: int, budget: WorkBudget) -> Edges:
-    """The edges of every residual that the first one leads to, numbered as they are met."""
+    """The edges of each residual that can be reached, in the order of their numbers."""
     found: Edges = []
     met = 0 if residuals.first is None else 1
     while len(found) < met:
@@ -136,7 +150,7 @@ def _digests(
     order: Sequence[int],
     budget: WorkBudget,
 ) -> dict[int, bytes]:
-    """S of every residual of `order`."""
+    """The digest S of each residual of `order`."""
     labels = [call_digest(c.text.encode(), c.cost_low, c.cost_high) for c in core.calls]
     letters = residuals.alphabet.letters
     found: dict[int, bytes] = {}
@@ -151,10 +165,10 @@ def _digests(
 
 
 class StrictCut:
-    """The calls without an edge of one walk, and all that they lead to.
+    """The calls without an edge in one walk, and the residuals that they lead to.
 
     Attributes:
-        live: how many residuals behind them have a plan before the cut.
+        live: how many of these residuals have a plan if strictness is ignored.
         dead: how many have none.
     """
 
@@ -162,15 +176,21 @@ class StrictCut:
 
     def __init__(self, residuals: Residuals) -> None:
         self._residuals = residuals
-        # Residuals of which one at least is not open; the first pair with such a call.
+        # From residuals that must not all be open to the first pair that has such a call.
         self._due: dict[Choice, int] = {}
-        self._number: dict[int, int] = {}  # the residuals that are looked at, as they were met
+        # the residuals to look at, numbered in the order in which they were found
+        self._number: dict[int, int] = {}
         self._edges: Edges = []
         self._choices: list[Sequence[Choice]] = []
         self.live = self.dead = 0
 
     def note(self, residual: int, row: Container[int], origin: int) -> None:
-        """The calls of a residual without an edge in `row`, those of a state beside it."""
+        """Record the calls of a residual for which the state of the same pair has no edge.
+
+        Args:
+            row: the letters with an edge from the state.
+            origin: the number of the pair.
+        """
         after = self._after(residual)
         for letter, choice in self._chosen(after):
             if letter not in row:
@@ -180,7 +200,11 @@ class StrictCut:
                 self._number.setdefault(following, len(self._number))
 
     def explore(self, count: Callable[[int, int], None]) -> None:
-        """All that follows; `count` is told how many were met, and how many steps that took."""
+        """Find all residuals that the recorded calls lead to.
+
+        Args:
+            count: called for each residual with the number of residuals found and the work it took.
+        """
         todo = list(self._number)
         for residual in todo:  # grows as it is read
             after = self._after(residual)
@@ -195,7 +219,7 @@ class StrictCut:
             count(len(todo), 1 + KEPT * len(row))
 
     def unjustified(self) -> int | None:
-        """The first pair with a call that should have an edge; None where there is none."""
+        """The first pair where a call should have an edge but has none; None if all are right."""
         stops = [self._residuals.stops[residual] for residual in self._number]
         live = reaching(stops, self._edges)
         self.live = sum(live)
@@ -212,13 +236,14 @@ class StrictCut:
         return self._first_open(opened)
 
     def _first_open(self, opened: set[int]) -> int | None:
-        """The first pair with a call after whose answers every residual is open."""
+        """The first pair with a call whose answers all lead to open residuals, or None."""
         return next((at for expected, at in self._due.items() if opened.issuperset(expected)), None)
 
     def _greatest(self, stops: Sequence[bool], live: Sequence[bool]) -> set[int]:
         """The greatest set of open residuals.
 
-        In each round only calls all of whose answers lead into the set are edges.
+        Each round keeps only the calls whose answers all lead into the current set.  The next set
+        contains the residuals that still reach an end.
         """
         residuals = list(self._number)
         opened = {residuals[number] for number, alive in enumerate(live) if alive}
@@ -237,15 +262,16 @@ class StrictCut:
             opened = following
 
     def _after(self, residual: int) -> Mapping[int, int]:
-        """By letter the residual after it."""
+        """The residual after each letter, for the letters that a plan can follow."""
         left = self._residuals.left[residual]
         rows = [(letter, table[left]) for letter, table in self._residuals.moves(residual)]
         return {letter: following for letter, following in rows if following is not None}
 
     def _chosen(self, after: Mapping[int, int]) -> Iterator[tuple[int, Choice]]:
-        """A letter and what follows it; of strict calls one letter, and what follows each answer.
+        """Pairs of a letter and the residuals after it.
 
-        A strict call is left out where some answer to it is no call of the core, or breaks off.
+        The letters of a strict call and its sisters give one pair, with the residual after each
+        answer.  There is no pair if the core lacks an answer or if no plan follows some answer.
         """
         for letter, following in after.items():
             sisters = self._residuals.alphabet.letters[letter].sisters
@@ -256,7 +282,12 @@ class StrictCut:
 
 
 def state_digest(accept: bool, edges: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """S(q), from the pairs (A(call), S(target)) in call order."""
+    """The digest S of a state.
+
+    Args:
+        accept: whether the state accepts.
+        edges: pairs of the digests A(call) and S(target), in the order of the calls.
+    """
     parts = [b"\x10\x01" if accept else b"\x10\x00"]
     for call, target in edges:
         parts.append(call)

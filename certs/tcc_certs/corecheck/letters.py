@@ -1,9 +1,11 @@
-"""Letters: classes of calls that nothing in a core distinguishes, and the meters of its sums.
+"""Letters: classes of calls that a core does not distinguish, and the sums that it bounds.
 
-Each sum that a statement bounds is a meter; the depth is the first.  Calls have one letter if they
-are in the same patterns, have the same class in each table, add the same to each meter, and have
-the same signature.  Calls of strict tools also need sisters of the same letters.
-Cost: linear in the sizes of patterns and of the runs of classes, and in letters times meters.
+A meter is a sum with a bound, for example the number of calls so far (the depth), which is always
+the first meter.  Two calls have the same letter if they are in the same patterns, have the same
+class in every table, add the same to every meter, and have the same signature.  For calls of strict
+tools the sisters of both also have the same letters.
+
+Cost: linear in the sizes of patterns and class runs, and in letters times meters.
 """
 
 from __future__ import annotations
@@ -17,23 +19,23 @@ from tcc_certs.policy.nodes import Total
 from tcc_certs.policy.places import Runs, StatementPart
 from tcc_certs.policy.plans import members
 
-# Units of work for stored values, so that the bound on work also bounds the memory.
-KEPT = 16  # an edge
-ENTRY = 4  # an entry of a table of arrivals
+# Stored values also cost units of work, so the bound on work bounds the memory.
+KEPT = 16  # units for a stored edge
+ENTRY = 4  # units for a stored entry of a table of arrivals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """Calls that the core treats alike.
+    """A class of calls that the core does not distinguish.
 
     Attributes:
-        calls: their indices in the core.
-        group: letters of one group are in the same patterns.
-        weights: one for each meter.
-        classes: pairs of the place of a table and the class there, for classes other than 0.
-        takes, gives: the signature of their tools.
-        sisters: of a strict call the letters of all its sisters and its own, increasing; empty if
-            the core lacks a sister.  None for other calls.
+        calls: the indices of the calls in the core.
+        group: the number of the letters' group; letters of one group are in the same patterns.
+        weights: the amount that a call adds to each meter.
+        classes: pairs of a table's index and the class in this table; only classes other than 0.
+        takes, gives: the signature of the calls' tools.
+        sisters: the letters of a strict call and its sisters, increasing.  It is empty if the core
+            lacks a sister, and None for calls of other tools.
     """
 
     calls: tuple[int, ...]
@@ -47,16 +49,16 @@ class Letter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alphabet:
-    """The letters of a core.
+    """The letters and meters of a core.
 
     Attributes:
-        letters: by number.
-        letter_of: for each call of the core its letter.
+        letters: the letters by number.
+        letter_of: for each call of the core the number of its letter.
         by_group: for each group the numbers of its letters.
-        groups: for each pattern the groups in it.
-        tables: the statements that are tables.
-        bounds: for each meter its bound; None: it has no bound.  The first meter is the depth.
-        strict: whether a tool is strict.
+        groups: for each pattern the groups that are in it.
+        tables: the statement parts that have a table.
+        bounds: the bound of each meter; None: no bound.  The first meter is the depth.
+        strict: whether some tool is strict.
     """
 
     letters: tuple[Letter, ...]
@@ -72,10 +74,10 @@ def alphabet_of(core: Core, parts: Sequence[StatementPart], budget: WorkBudget) 
     """Return the letters and the meters of a core.
 
     Args:
-        parts: the statements that its plans satisfy.
+        parts: the statements that its plans have to satisfy.
 
     Raises:
-        Rejected: D201 the patterns or the classes are too large together.
+        Rejected: D201 the work budget is used up.
     """
     size = len(core.calls)
     budget.spend(size + sum(high - low for ranges in core.patterns for low, high in ranges))
@@ -119,7 +121,7 @@ def alphabet_of(core: Core, parts: Sequence[StatementPart], budget: WorkBudget) 
 def _meters(
     core: Core, parts: Sequence[StatementPart]
 ) -> tuple[int | None, list[tuple[Runs, int]]]:
-    """The least bound of the depth, and the other sums with the least bound of each."""
+    """The least bound on the depth, and each other sum with its least bound."""
     depths = []
     least: dict[tuple[object, ...], tuple[Runs, int]] = {}
     for part in parts:
@@ -136,14 +138,14 @@ def _meters(
 
 
 class _Partition:
-    """Calls in classes that are split again and again."""
+    """A partition of the calls that is made finer step by step."""
 
     def __init__(self, calls: int) -> None:
         self._classes = [0] * calls
         self._fresh = calls
 
     def split(self, marks: Iterable[tuple[int, Hashable]]) -> None:
-        """Give the marked calls new classes, one for each old class and mark."""
+        """Split each class by the marks of its calls; calls without a mark keep their class."""
         known: dict[tuple[int, Hashable], int] = {}
         for call, mark in marks:
             key = (self._classes[call], mark)
@@ -151,7 +153,7 @@ class _Partition:
         self._fresh += len(known)
 
     def numbered(self) -> list[int]:
-        """The class of each call; classes are numbered by their first call."""
+        """The class of each call; classes are numbered in the order of their first calls."""
         number: dict[int, int] = {}
         return [number.setdefault(name, len(number)) for name in self._classes]
 
@@ -194,18 +196,18 @@ def _letters(
 def with_sisters(
     core: Core, letter_of: Sequence[int]
 ) -> tuple[Sequence[int], Mapping[int, tuple[int, ...]]]:
-    """Split letters by the letters of their sisters.
+    """Split letters so that strict calls of one letter have sisters with the same letters.
 
     Args:
-        letter_of: for each call its letter without regard to sisters.
+        letter_of: the letter of each call when sisters are ignored.
 
     Returns:
-        for each call its letter; for each letter of strict calls those of its sisters and its own,
-        increasing, or nothing if the core lacks a sister.
+        The new letter of each call.  Also, for each letter of strict calls, the letters of these
+        calls and their sisters, increasing; empty if the core lacks a sister.
     """
     if not any(tool.strict for tool in core.tools):
         return letter_of, {}
-    from tcc_certs.strict import strict_groups  # here: other cores do not need it
+    from tcc_certs.strict import strict_groups  # imported here because other cores do not need it
 
     answers = strict_groups(core)
     calls: list[list[int]] = [[] for _ in answers.size]
@@ -231,9 +233,10 @@ def with_sisters(
 
 
 class WorkBudget:
-    """Units of work that are left: steps of residuals, and members of terms.
+    """A bound on the work of a check, in units such as steps of residuals and parts of terms.
 
-    A residual may have more derivatives than an artifact has states, so the search counts its work.
+    A residual may have more derivatives than the artifact has states, so the search counts its
+    work.
     """
 
     __slots__ = ("_left", "_limit")
@@ -243,10 +246,10 @@ class WorkBudget:
         self._left = limit
 
     def spend(self, units: int) -> None:
-        """Subtract `units`.
+        """Subtract `units` from the units that are left.
 
         Raises:
-            Rejected: D201 nothing is left.
+            Rejected: D201 more than the limit was spent.
         """
         self._left -= units
         if self._left < 0:

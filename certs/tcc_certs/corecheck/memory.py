@@ -1,11 +1,12 @@
-"""The memory of a prefix: the state of the signatures, and one state for each table.
+"""The memory of a prefix: the state of the signature and the state of each table.
 
-Semantics: docs/spec/artifact.md, section 9.  A step over a letter gives the next memory, or None
-if a statement forbids the letter.  :meth:`Memory.settle` compares a memory with the letters that
-may still come.  It returns None if a table can never accept any more, and otherwise replaces the
-state of each table by the first state that allows the same words over these letters.
+Semantics: docs/spec/artifact.md, section 9.  A step by a letter gives the next memory, or None if a
+statement forbids the letter.  :meth:`Memory.settle` simplifies a memory, given the classes that
+later calls can have.  It returns None if some table cannot accept any more.  Otherwise it replaces
+the state of each table by the first state that allows the same words.
+
 Cost: a step and a settling take the number of tables; a table is reduced once for each set of
-letters that may still come.
+classes.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from tcc_certs.policy.tables import Table, blocks_of
 
 
 class MemoryState(NamedTuple):
-    """The state of the signatures, and those of the tables."""
+    """The state of the signature (`place`) and the state of each table."""
 
     place: int
     tables: tuple[int, ...]
 
 
 class Memory:
-    """The statements of one core that are tables, and its signatures.
+    """The tables of one core's statements, and its signature states.
 
     Attributes:
         start: the memory of the empty prefix, not yet settled.
-        bits: by the place of a table, the bit of its class 0 in `touched`; class i has bit i
-            after that.
+        bits: for each table the bit of its class 0 in `touched`; its class i has the bit i places
+            higher.
     """
 
     __slots__ = ("_alphabet", "_budget", "_known", "_masks", "_routes", "_settled", "bits", "start")
@@ -48,7 +49,7 @@ class Memory:
         self.start = MemoryState(self._routes.start, (0,) * len(alphabet.tables))
 
     def step(self, state: MemoryState, letter: int) -> MemoryState | None:
-        """Return the memory after a letter; None if a statement forbids it."""
+        """Return the memory after a letter; None if the signature or a table forbids it."""
         place = self._routes.move(state.place, letter)
         if place is None:
             return None
@@ -64,29 +65,29 @@ class Memory:
         return MemoryState(place, tuple(tables))
 
     def settle(self, state: MemoryState, touched: int) -> MemoryState | None:
-        """Return the memory without differences that cannot matter; None: no plan can follow.
+        """Replace table states by equivalent ones; None if some table cannot accept any more.
 
         Args:
-            touched: the classes that may still come, as :class:`Outlook` has them.
+            touched: the classes that later calls can have, as bits; see :class:`Outlook`.
         """
         pairs = zip(self._reduced(touched), state.tables, strict=True)
         tables = tuple([reduced.first[number] for reduced, number in pairs])
         return None if -1 in tables else MemoryState(state.place, tables)
 
     def least_calls(self, state: MemoryState, touched: int) -> int:
-        """Return a number of calls that every plan from here has at least; FAR: there is none."""
+        """Return a lower bound on the number of calls to the end of a plan; FAR if none ends."""
         pairs = zip(self._reduced(touched), state.tables, strict=True)
         least = [reduced.distance[number] for reduced, number in pairs]
         return max([self._routes.least_calls[state.place], *least])
 
     def accepts(self, state: MemoryState) -> bool:
-        """Whether a plan may end here."""
+        """Return whether the tables and the signature allow a plan to end here."""
         pairs = zip(self._alphabet.tables, state.tables, strict=True)
         at_goal = self._routes.least_calls[state.place] == 0
         return at_goal and all(part.accepts(number) for part, number in pairs)
 
     def _reduced(self, touched: int) -> Sequence[_Reduced]:
-        """The tables over the classes that may still come."""
+        """Each table restricted to the classes that later calls can have."""
         found = self._settled.get(touched)
         if found is None:
             found = self._settled[touched] = [
@@ -108,7 +109,7 @@ class Memory:
 
 
 def table_bits(alphabet: Alphabet) -> list[int]:
-    """The bit of class 0 of each table in the set of classes that may still come."""
+    """For each table the bit of its class 0; the bits of all tables follow each other."""
     bits, total = [], 0
     for part in alphabet.tables:
         bits.append(total)
@@ -117,11 +118,11 @@ def table_bits(alphabet: Alphabet) -> list[int]:
 
 
 class _Reduced:
-    """A table over some of its classes.
+    """A table restricted to some of its classes.
 
     Attributes:
-        distance: for each state the fewest calls to a state that accepts; FAR: there is none.
-        first: for each state the first state with the same words; -1: it has no words.
+        distance: for each state the fewest calls to an accepting state; FAR if none is reachable.
+        first: for each state the first state that allows the same words; -1 if there are no words.
     """
 
     __slots__ = ("distance", "first")
@@ -141,7 +142,7 @@ class _Reduced:
 
 
 def _distances(rows: Sequence[Sequence[int]], accepts: Sequence[bool]) -> list[int]:
-    """By state, the fewest moves to one that accepts, breadth first against the moves."""
+    """For each state the fewest moves to an accepting state, by a backward breadth-first search."""
     into: list[list[int]] = [[] for _ in rows]
     for state, row in enumerate(rows):
         for to in set(row):
@@ -168,11 +169,13 @@ def _backwards(into: Sequence[Sequence[int]], ends: Sequence[int]) -> list[int]:
 
 
 class Routes:
-    """The states of the signatures by number; without `start` there is one, and it is a goal.
+    """The states of the signature by number.
+
+    A core without `start` has a single state, and a plan may end in it.
 
     Attributes:
         start: the number of the start state.
-        least_calls: for each state the fewest calls to a goal; FAR: none leads there.
+        least_calls: for each state the fewest calls to a goal state; FAR if none is reachable.
     """
 
     __slots__ = ("_moves", "least_calls", "start")
@@ -182,7 +185,7 @@ class Routes:
         signed = core.start is not None
         names = _names(core, letters) if signed else [""]
         number = {name: index for index, name in enumerate(names)}
-        # For each letter the state that it takes, or -1 for any, and the state that it gives.
+        # For each letter the states that it needs (-1: any) and leads to.
         self._moves: list[tuple[int, int]] = [
             (number[letter.takes], number[letter.gives])
             if signed and letter.takes is not None and letter.gives is not None
@@ -196,7 +199,10 @@ class Routes:
         self.least_calls = _backwards(into, goals)
 
     def move(self, place: int, letter: int) -> int | None:
-        """Return the state after a letter; None if the signature forbids it."""
+        """Return the state after a letter.
+
+        None if its signature does not allow it in this state.
+        """
         takes, gives = self._moves[letter]
         if takes < 0:
             return place
@@ -204,7 +210,7 @@ class Routes:
 
 
 def _names(core: Core, letters: Sequence[Letter]) -> list[str]:
-    """The start first, then all other states in order."""
+    """The names of the states: the start state first, then the others in order."""
     ends = {end for letter in letters for end in (letter.takes, letter.gives) if end is not None}
     first = core.start or ""
     return [first, *sorted((ends | set(core.goals)) - {first})]

@@ -1,11 +1,15 @@
-"""Outlooks: how little and how much the words of a term can weigh, and which classes they touch.
+"""Outlooks: bounds on the weights of a term's words, and the classes that their calls have.
 
-An outlook is true for every word of its term.  It looks at one level of the term and at the
-outlooks below, so it may be too wide: an intersection or a difference can be narrower.  The search
-uses it to drop residuals whose limits nothing can meet, and to forget what cannot matter any more.
-The outlooks of rules that reach themselves are the least that satisfy their equations.  They are
-computed until nothing changes; an end that keeps moving is set to FAR, which is always true.
-Cost: linear in the terms, a few times over for recursive rules.
+An outlook holds for every word of its term.  It is computed from one level of the term and the
+outlooks below it, so it may be wider than necessary: an intersection or a difference can be
+narrower.  The search uses outlooks to drop residuals that must exceed a bound, and to forget sums
+and table states that make no difference any more.
+
+Recursive rules give equations between outlooks, and each rule gets the least solution.  The
+outlooks are computed again until nothing changes.  An end that keeps changing is set to FAR, which
+is always correct.
+
+Cost: linear in the terms; recursive rules take several rounds.
 """
 
 from __future__ import annotations
@@ -17,19 +21,19 @@ from typing import NamedTuple
 from tcc_certs.corecheck.letters import Alphabet, WorkBudget
 from tcc_certs.corecheck.terms import Term, TermTable
 
-_PATIENCE = 32
+_PATIENCE = 32  # after this many changes of a rule, its changing ends become FAR
 
 
-FAR = 1 << 200  # above every sum of a walk: amounts have 64 bits, states 32
+FAR = 1 << 200  # more than any sum can be: amounts have 64 bits, and states have 32
 
 
 class Outlook(NamedTuple):
-    """What holds for every word of a term; a term without words has None instead.
+    """Bounds that hold for every word of a term; a term without words has None instead.
 
     Attributes:
-        low: for each meter, what a word weighs at least.
-        high: for each meter, what a beginning of a word weighs at most.
-        touched: the classes of tables that its calls are in, as bits (:mod:`.memory`).
+        low: for each sum the least that a word adds.
+        high: for each sum the most that a prefix of a word adds.
+        touched: the classes in the tables that its calls can have, as bits (:mod:`.memory`).
     """
 
     low: tuple[int, ...]
@@ -43,7 +47,12 @@ def of_empty(meters: int) -> Outlook:
 
 
 def of_calls(weights: Sequence[Sequence[int]], touched: int) -> Outlook | None:
-    """One call, of these weights."""
+    """The outlook of one call; None if there is no call to choose from.
+
+    Args:
+        weights: the weights of each possible call, one for each sum.
+        touched: the classes of all these calls.
+    """
     if not weights:
         return None
     columns = list(zip(*weights, strict=True))
@@ -52,7 +61,7 @@ def of_calls(weights: Sequence[Sequence[int]], touched: int) -> Outlook | None:
 
 
 def in_sequence(first: Outlook | None, second: Outlook | None) -> Outlook | None:
-    """A word of the one, then a word of the other."""
+    """The outlook of a word of the first term followed by a word of the second."""
     if first is None or second is None:
         return None
     return Outlook(
@@ -71,7 +80,7 @@ def _add_high(x: int, y: int) -> int:
 
 
 def any_of(parts: Iterable[Outlook | None]) -> Outlook | None:
-    """A word of any of them."""
+    """The outlook of a union: each word is a word of at least one part."""
     some = [part for part in parts if part is not None]
     if not some:
         return None
@@ -86,7 +95,7 @@ def any_of(parts: Iterable[Outlook | None]) -> Outlook | None:
 
 
 def all_of(parts: Iterable[Outlook | None]) -> Outlook | None:
-    """A word of all of them."""
+    """The outlook of an intersection: each word is a word of every part."""
     some = []
     touched = -1
     for part in parts:
@@ -97,12 +106,17 @@ def all_of(parts: Iterable[Outlook | None]) -> Outlook | None:
     low = tuple(map(max, zip(*(part.low for part in some), strict=True)))
     high = tuple(map(min, zip(*(part.high for part in some), strict=True)))
     if any(x > y for x, y in zip(low, high, strict=True)):
-        return None  # a word would weigh more than itself
+        return None  # no word can weigh at least x and at most y
     return Outlook(low, high, touched)
 
 
 def repeated(body: Outlook | None, least: int, most: int | None, meters: int) -> Outlook | None:
-    """From `least` to `most` words of the body, one after the other."""
+    """The outlook of `least` to `most` words of the body, one after the other.
+
+    Args:
+        most: None if their number has no bound.
+        meters: the number of sums.
+    """
     if body is None:
         return of_empty(meters) if least == 0 else None
     return Outlook(
@@ -121,7 +135,7 @@ def _times(end: int, times: int | None) -> int:
 
 
 def widened(old: Outlook | None, new: Outlook | None) -> Outlook | None:
-    """Return `new`, with FAR for every end that still moves."""
+    """Return `new`, with every end that differs from `old` set to FAR."""
     if old is None or new is None:
         return new
     return Outlook(
@@ -132,7 +146,7 @@ def widened(old: Outlook | None, new: Outlook | None) -> Outlook | None:
 
 
 class Forecast:
-    """Outlooks by term, computed on demand."""
+    """The outlooks of all terms, computed when they are first needed."""
 
     __slots__ = ("_budget", "_calls", "_meters", "_of_rule", "_ready", "_terms")
 
@@ -150,8 +164,8 @@ class Forecast:
             self._ready.append(self._evaluate(term, self._ready))
 
     def of(self, term: Term) -> Outlook | None:
-        """Return the outlook of a term; None if it has no word."""
-        # Parts have lesser numbers than the terms that they are parts of.
+        """Return the outlook of a term; None if it is known to have no words."""
+        # A term has a greater number than its parts.
         for number in range(len(self._ready), term + 1):
             self._ready.append(self._evaluate(number, self._ready))
         return self._ready[term]
@@ -182,7 +196,7 @@ class Forecast:
                 return repeated(below[parts[0]], one, two, self._meters)
 
     def _settle_rules(self) -> None:
-        """Compute until the outlook of each rule is that of its body."""
+        """Compute the outlooks of rules until each equals the outlook of the rule's body."""
         scopes = [self._scope(body) for body in self._terms.bodies]
         users: list[list[int]] = [[] for _ in scopes]
         for rule, scope in enumerate(scopes):
@@ -208,7 +222,7 @@ class Forecast:
             waiting.update(fresh)
 
     def _scope(self, body: Term) -> list[Term]:
-        """The body and all below it, parts first; rules are not entered."""
+        """The body and all terms in it, parts first; references to rules are not followed."""
         found = {body}
         todo = [body]
         while todo:
@@ -228,10 +242,10 @@ class Forecast:
 def _pattern_outlooks(
     alphabet: Alphabet, bits: Sequence[int], budget: WorkBudget
 ) -> list[Outlook | None]:
-    """For each pattern the outlook of one of its calls.
+    """The outlook of one call of each pattern.
 
     Args:
-        bits: by the place of a table, the bit of its class 0.
+        bits: for each table the bit of its class 0.
     """
     touched_by = []
     for letter in alphabet.letters:

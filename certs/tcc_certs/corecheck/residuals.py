@@ -1,16 +1,20 @@
-"""Residuals: what may follow a prefix.  Each is a control and the remainder of the sums, by number.
+"""Residuals: what may follow a prefix of a plan.
 
-A control is a term and a memory; there are few, and the steps between them are computed once for
-each control.  The remainder of the sums after a step is computed once for each tuple that reaches
-the step.  So a walk over residuals is a walk over tables.
+A residual is a number that stands for a control and a remainder.  The control is a term and the
+state of the statements' memory.  The remainder says how much each sum may still grow.  There are
+few controls, so the steps between them are computed once for each control.  A walk over residuals
+then only looks up tables.
 
-A residual continues in two ways.  As a whole it has at most one residual for each letter; a
-deterministic automaton is compared with these.  In parts it has several; a nondeterministic
-artifact consists of these.
-The remainder of a sum is FAR once the sum cannot reach its bound any more.  A :class:`Drain` is the
-table of one step over the remainders: the weights of a call, and the outlook after it.
-Cost: letters times tables for each control; a look-up for each step of a residual; the number of
-sums for each drain and each tuple that reaches it, once.
+A letter can continue a residual in two ways.  Derivatives give at most one residual for each
+letter; the check compares these with a deterministic automaton.  Partial derivatives give several;
+a nondeterministic artifact consists of these.
+
+The remainder of a sum is FAR if no continuation can exceed the bound of the sum.  A :class:`Drain`
+is a table from the remainders before a call to those after it.  It depends on the weights of the
+call and on the outlook of the term after it.
+
+Cost: letters times tables for each control, and one look-up for each step of a residual.  Each
+entry of a drain takes the number of sums, and is computed once.
 """
 
 from __future__ import annotations
@@ -30,22 +34,23 @@ Left: TypeAlias = "tuple[int, ...]"
 
 
 Moves: TypeAlias = "Sequence[tuple[int, Arrivals]]"
-Begun: TypeAlias = "Sequence[tuple[int, Sequence[Term]]]"  # letters, and what may follow each
+# pairs of a letter and the terms that may follow it
+Begun: TypeAlias = "Sequence[tuple[int, Sequence[Term]]]"
 
 
 class Residuals:
-    """The residuals of one core that a walk has reached.
+    """The residuals of one core that a walk has reached, by number.
 
     Args:
-        parts: the statements that plans satisfy.
-        in_parts: whether a residual continues in parts.
+        parts: the statements that plans have to satisfy.
+        in_parts: whether to use partial derivatives, so a letter may have several residuals.
 
     Attributes:
-        alphabet: the letters.
-        first: the residual of the empty prefix; None if it clearly has no plan.
-        control: by number, the control.
-        left: by number, the number of the remainder of the sums.
-        stops: by number, whether a plan may end here.
+        alphabet: the letters of the core.
+        first: the residual of the empty prefix; None if it is easily seen to have no plan.
+        control: for each residual its control.
+        left: for each residual the number of its remainder.
+        stops: for each residual whether a plan may end here.
     """
 
     __slots__ = (
@@ -69,7 +74,7 @@ class Residuals:
         self._meters = Meters(self.alphabet)
         self._controls: dict[tuple[Term, MemoryState], ControlState] = {}
         self._arrivals: dict[tuple[Term, MemoryState, tuple[int, ...]], Arrivals] = {}
-        # Of each term, of memories, and of a part with the memory after a call: there are few.
+        # The keys are a term, a memory, and a term with a memory and the weights of the last call.
         self._begun: dict[Term, tuple[int, Begun]] = {}
         self._after: dict[MemoryState, dict[int, MemoryState | None]] = {}
         self._tables: dict[tuple[Term, MemoryState, tuple[int, ...]], Arrivals | None] = {}
@@ -81,9 +86,11 @@ class Residuals:
         self.first = None if start is None else start[self._meters.start]
 
     def moves(self, residual: int) -> Moves:
-        """The letters that the term can begin with, each with its table of residuals after it.
+        """The letters that may come next, each with a table of the residuals after it.
 
-        Residuals of other letters have no plan.  In parts a letter may occur several times.
+        The table maps the number of the remainder before the call to the residual after it.  After
+        any other letter there is no plan.  With partial derivatives a letter may occur several
+        times.
         """
         control = self.control[residual]
         if control.moves is None:
@@ -110,7 +117,7 @@ class Residuals:
         return found
 
     def _begun_by(self, term: Term) -> tuple[int, Begun]:
-        """The cost of a control of the term, and the letters that its words begin with."""
+        """The work for one control of the term, and the letters that its words begin with."""
         spent, begun = 0, list[tuple[int, Sequence[Term]]]()
         for group, letters in enumerate(self.alphabet.by_group):
             derived = self._derived(term, group)
@@ -128,7 +135,10 @@ class Residuals:
     def _arrivals_of(
         self, term: Term, state: MemoryState, weights: tuple[int, ...]
     ) -> Arrivals | None:
-        """The table of a call of `weights` that leads to `term` and `state`, not yet settled."""
+        """The table for a call of `weights` that leads to `term` and to the memory `state`.
+
+        `state` need not be settled.  None if the term has no words or the memory allows no plan.
+        """
         ahead = self._forecast.of(term)
         settled = None if ahead is None else self._memory.settle(state, ahead.touched)
         if ahead is None or settled is None:
@@ -156,9 +166,10 @@ class Residuals:
         return control
 
     def enter(self, control: ControlState, left: int) -> int | None:
-        """Return a new residual of a control and a remainder of the sums, both settled.
+        """Add the residual of a control and a remainder, both settled, and return its number.
 
-        Alternatives that need more than is left are dropped.
+        If the remainder is too small for some alternatives of the term, the residual is that of the
+        other alternatives.  None if it has no plan.
         """
         if control.widest is not None and not self._meters.fits(left, control.widest):
             return self._narrowed(control, left)
@@ -168,7 +179,10 @@ class Residuals:
         return len(self.stops) - 1
 
     def no_more(self, left: int, other: int) -> bool:
-        """Whether `left` has on every meter no more than `other`; what cannot bind is most."""
+        """Return whether the remainder `left` is at most `other` in every sum.
+
+        FAR is the largest.
+        """
         return self._meters.no_more(left, other)
 
     def _narrowed(self, control: ControlState, left: int) -> int | None:
@@ -184,14 +198,15 @@ class Residuals:
 
 
 class ControlState(dict[int, "int | None"]):
-    """A term and the memory that goes with it; by the number of what is left, the residual.
+    """A term with a memory; as a dict it maps the number of a remainder to the residual.
 
     Attributes:
-        number: that of the control.
-        term, state: the term, the memory.
+        number: the number of the control.
+        term, state: the term and the memory.
         may_stop: whether a plan may end here.
-        widest: for each meter the most that an alternative of the term needs; None for other terms.
-        moves: see :meth:`Residuals.moves`; None until they are computed.
+        widest: for each sum the largest of the least weights of the term's alternatives; None for a
+            term that is no union.
+        moves: what :meth:`Residuals.moves` returns; None before it is computed.
     """
 
     __slots__ = ("_residuals", "may_stop", "moves", "number", "state", "term", "widest")
@@ -211,7 +226,10 @@ class ControlState(dict[int, "int | None"]):
 
 
 class Arrivals(dict[int, "int | None"]):
-    """By the number of what is left before a call, the residual after it; None: it has no plan."""
+    """Maps the number of a remainder before a call to the residual after it.
+
+    None stands for a residual that has no plan.
+    """
 
     __slots__ = ("_budget", "_control", "_drain")
 
@@ -228,12 +246,12 @@ class Arrivals(dict[int, "int | None"]):
 
 
 class Meters:
-    """The meters of one core.
+    """The sums of one core, with a number for each tuple of remainders.
 
     Attributes:
-        left: by number, the remainder of each meter.
-        start: what is left before the first call.
-        ends: for each meter the least and the most that one call or none can weigh.
+        left: for each number the tuple of remainders, one for each sum.
+        start: the number of the remainders before the first call.
+        ends: for each sum the least and the most that one call adds; both include 0.
     """
 
     __slots__ = ("_drains", "_number", "ends", "left", "start")
@@ -248,14 +266,18 @@ class Meters:
         self._drains: dict[tuple[tuple[int, ...], Outlook, int], Drain] = {}
 
     def number(self, left: Left) -> int:
-        """The number of what is left."""
+        """The number of a tuple of remainders; a new tuple gets a new number."""
         number = self._number.setdefault(left, len(self.left))
         if number == len(self.left):
             self.left.append(left)
         return number
 
     def drain(self, weights: tuple[int, ...], ahead: Outlook, least_calls: int) -> Drain:
-        """The table of calls of `weights` with `ahead` behind them, of at least so many calls."""
+        """The table for a call of `weights` that is followed by words with the outlook `ahead`.
+
+        Args:
+            least_calls: how many calls at least have to follow.
+        """
         key = (weights, ahead._replace(touched=0), least_calls)
         found = self._drains.get(key)
         if found is None:
@@ -263,16 +285,19 @@ class Meters:
         return found
 
     def fits(self, left: int, low: tuple[int, ...]) -> bool:
-        """Whether words that weigh at least `low` can be within what is left."""
+        """Return whether words that weigh at least `low` may fit into the remainder `left`."""
         return all(map(le, low, self.left[left]))
 
     def no_more(self, left: int, other: int) -> bool:
-        """Whether `left` has on every meter no more than `other`."""
+        """Return whether the remainder `left` is at most `other` in every sum."""
         return all(map(le, self.left[left], self.left[other]))
 
 
 class Drain(dict[int, "int | None"]):
-    """By the number of what was left before, of what is left after; None: a limit breaks."""
+    """Maps the number of the remainders before a call to the number after it, or None.
+
+    None means that the call or every continuation exceeds a bound.
+    """
 
     __slots__ = ("_depth", "_least_calls", "_meters", "_others")
 
@@ -291,7 +316,10 @@ class Drain(dict[int, "int | None"]):
         return found
 
     def _after(self, left: Left) -> Left | None:
-        """What is left after the call, forgetting what cannot matter; None where a limit breaks."""
+        """The remainders after the call; None if a bound is exceeded.
+
+        A remainder becomes FAR if no continuation can exceed its bound.
+        """
         weight, low, calls, _ = self._depth
         depth = left[0]
         if depth != FAR:
@@ -308,7 +336,7 @@ class Drain(dict[int, "int | None"]):
         for rest, (weight, low, high, ends) in zip(left[1:], self._others, strict=True):
             if rest != FAR:
                 rest -= weight
-                # So many calls weigh no less and no more than their number times the ends.
+                # `calls` more calls weigh between calls * ends[0] and calls * ends[1].
                 if rest < 0 or rest < low or rest < calls * ends[0]:
                     return None
                 if rest >= high or rest >= calls * ends[1]:

@@ -1,14 +1,19 @@
-"""Terms: expressions of the core as numbered nodes, their derivatives and partial derivatives.
+"""Terms: expressions of the core as numbered nodes, with their derivatives.
 
-Terms are normalised as they are made (unions and intersections flat, sorted, each member once), and
-equal terms have one number; counted repeats are never written out.  The derivative of a term by a
-call is the term of all words that may follow it (Brzozowski, Derivatives of Regular Expressions,
-1964); with rules for recursion and with counted repeats, which are counted down.  The partial
-derivatives of a term by a call are a set of terms, one for each way to go on (docs/spec/core.md,
-section 6): made with twins kept in intersections; what a difference takes off goes on by its whole
-derivative.  Both are by a letter's group.
-Cost: linear in the terms and sets that are met; a set of an intersection is the product of its
-members'.
+Terms are normalised when they are made: unions and intersections are flat and sorted, and have each
+member once.  Equal terms have the same number.  Counted repeats are not written out; a derivative
+lowers their counts.
+
+The derivative of a term by a call is the term of all words that may follow the call (Brzozowski,
+Derivatives of Regular Expressions, 1964), here with recursive rules and counted repeats.  The
+partial derivatives of a term by a call are a set of terms, one for each way to continue
+(docs/spec/core.md, section 5).  For these an intersection keeps equal members (twins), and the
+subtracted terms of a difference are replaced by their full derivatives.
+
+All calls of a letter's group have the same derivatives, so a group is used in place of a call.
+
+Cost: linear in the terms and sets that are computed.  The set of an intersection is the product of
+the sets of its members.
 """
 
 from __future__ import annotations
@@ -25,32 +30,32 @@ from tcc_certs.policy.plans import Alt, Both, Diff, Empty, Expr, OneCall, Repeat
 _Visit: TypeAlias = "Generator[Term, Term, Term]"
 
 
-TermSet: TypeAlias = "tuple[Term, ...]"  # increasing, without NOTHING
+TermSet: TypeAlias = "tuple[Term, ...]"  # sorted, without NOTHING
 _PartVisit: TypeAlias = "Generator[Term, TermSet, Iterable[Term]]"
 
 
 Term: TypeAlias = int
-Node: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"  # kind, parts, two numbers
+Node: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"  # kind, parts and two numbers
 
-NOTHING: Term = 0  # no word
-EMPTY: Term = 1  # the empty word alone
-_LEVELS = 2  # of heads that a union takes together: deeper ones are too many different terms
+NOTHING: Term = 0  # has no words
+EMPTY: Term = 1  # has only the empty word
+_LEVELS = 2  # how deep a union joins members with the same head; more would give too many terms
 
 
 class TermTable:
-    """All terms of one core that have been met.
+    """All terms of one core that have been made, by number.
 
     Attributes:
-        nodes: by number, (kind, parts, number, number): ``call`` has its pattern, ``rule`` the
-            rule's index, ``repeat`` its two bounds.
-        nullable: by number, whether the empty word is in the term.
-        bodies: by rule index, the term of the rule's expression.
+        nodes: (kind, parts, number, number) of each term.  For ``call`` the first number is its
+            pattern, and for ``rule`` the index of the rule.  ``repeat`` has its two bounds.
+        nullable: for each term whether it has the empty word.
+        bodies: for each rule the term of its expression.
         plan: the term of the plan.
-        budget: what the work is counted on.
+        budget: the work budget.
     """
 
     def __init__(self, core: Core, budget: WorkBudget, twins: bool = False) -> None:
-        """Terms of `core`; with `twins` an intersection keeps equal members."""
+        """Make the terms of `core`; with `twins` an intersection keeps equal members."""
         self.budget = budget
         self._twins = twins
         self._number: dict[Node, Term] = {}
@@ -115,7 +120,10 @@ class TermTable:
                 return self.repeat(parts[0], low, high)
 
     def sequence(self, first: Term, second: Term) -> Term:
-        """Nested to the right: equal sequences are equal nodes."""
+        """The term of a word of `first` followed by a word of `second`.
+
+        Sequences are nested to the right, so equal sequences are equal nodes.
+        """
         if NOTHING in (first, second):
             return NOTHING
         if EMPTY in (first, second):
@@ -132,9 +140,11 @@ class TermTable:
         return second
 
     def union(self, parts: Iterable[Term], levels: int = _LEVELS) -> Term:
-        """Flat, sorted, without NOTHING; without EMPTY where another member has the empty word.
+        """The union of terms: flat, sorted, and without NOTHING.
 
-        x y | x z is x (y | z), so many levels down: else there is a member for every way to nest.
+        EMPTY is dropped if another member has the empty word.  Without twins, members with the same
+        head are joined: x y | x z becomes x (y | z), to a depth of `levels`.  Otherwise a union
+        could get a member for every way to nest.
         """
         found = set(self._flat("alt", parts)) - {NOTHING}
         if levels and not self._twins:
@@ -147,7 +157,7 @@ class TermTable:
         return self._make("alt", tuple(sorted(found)), nullable or EMPTY in found)
 
     def _factored(self, parts: set[Term], levels: int) -> set[Term]:
-        """The same union with no head twice."""
+        """The members of the same union, with no two that have the same head."""
         rests: dict[Term, list[Term]] = {}
         for part in sorted(parts):
             kind, inner, _, _ = self.nodes[part]
@@ -158,7 +168,10 @@ class TermTable:
         return parts
 
     def intersection(self, parts: Iterable[Term]) -> Term:
-        """Flat and sorted; NOTHING and EMPTY decide it."""
+        """The intersection of terms: flat and sorted.
+
+        It is simplified if NOTHING or EMPTY is in it.
+        """
         flat = self._flat("and", parts)
         found = flat if self._twins else sorted(set(flat))
         nullable = all(self.nullable[part] for part in found)
@@ -169,7 +182,10 @@ class TermTable:
         return found[0] if len(found) == 1 else self._make("and", tuple(found), nullable)
 
     def difference(self, base: Term, minus: Iterable[Term]) -> Term:
-        """One base, a flat sorted list of what is taken off."""
+        """The words of `base` that no term of `minus` has.
+
+        The subtracted terms are flat and sorted.
+        """
         if self.nodes[base][0] == "diff":
             base, *before = self.nodes[base][1]
             minus = [*minus, *before]
@@ -182,7 +198,10 @@ class TermTable:
         return self._make("diff", (base, *sorted(off)), nullable) if off else base
 
     def repeat(self, body: Term, low: int, high: int | None) -> Term:
-        """A body that may be empty needs no least count, as empty rounds fill it up."""
+        """The term of `low` to `high` words of `body`; `high` None: any number.
+
+        If the body has the empty word, `low` becomes 0: empty words can make up for missing ones.
+        """
         if self.nullable[body]:
             low = 0
         if body == NOTHING:
@@ -196,7 +215,7 @@ class TermTable:
         return self._make("repeat", (body,), low == 0, low, high)
 
     def _flat(self, kind: str, parts: Iterable[Term]) -> list[Term]:
-        """The parts, those of the kind itself taken apart; increasing."""
+        """The parts, sorted; a part of the given kind is replaced by its members."""
         found, nodes, members = list[Term](), self.nodes, 0
         for part in parts:
             own, inner, _, _ = nodes[part]
@@ -207,22 +226,22 @@ class TermTable:
 
 
 class Derivatives(TermTable):
-    """The terms of one core that have been met, and what may follow a call in each.
+    """The terms of one core, and their derivatives.
 
-    A derivative is made once, but for that of a single call.
+    Each derivative is made once, except for the derivative of a single call.
     """
 
     def __init__(
         self, core: Core, alphabet: Alphabet, budget: WorkBudget, twins: bool = False
     ) -> None:
-        """Terms of `core`; with `twins` an intersection keeps equal members."""
+        """Make the terms of `core`; with `twins` an intersection keeps equal members."""
         super().__init__(core, budget, twins)
         self._groups = alphabet.groups
         self._known: dict[tuple[Term, int], Term] = {}
         self._asked: dict[Term, int] = {}
 
     def derivative(self, term: Term, group: int) -> Term:
-        """The words that may follow a call of `group` in the words of `term`."""
+        """The term of all words that may follow a call of `group` in the words of `term`."""
         stack: list[tuple[Term, _Visit]] = []
         answer = self._known.get((term, group))
         while answer is None or stack:
@@ -237,13 +256,17 @@ class Derivatives(TermTable):
             except StopIteration as end:
                 stack.pop()
                 answer = int(end.value)
-                # That of a call is made again: there are too many pairs of a call and a group.
+                # Those of call terms are not stored: there are too many pairs of a call and a
+                # group.
                 if self.nodes[asked][0] != "call":
                     self._known[asked, group] = answer
         return answer
 
     def _is_new(self, term: Term, group: int) -> bool:
-        """Whether this derivative was never made before; of a call a bit for each group says so."""
+        """Return whether this derivative is made for the first time.
+
+        For a call term, the groups asked for so far are kept as the bits of a number.
+        """
         if self.nodes[term][0] != "call":
             return True
         asked, bit = self._asked.get(term, 0), 1 << group
@@ -251,7 +274,7 @@ class Derivatives(TermTable):
         return not asked & bit
 
     def _visit(self, term: Term, group: int) -> _Visit:
-        """Ask for the derivatives of the parts; answer with that of the term."""
+        """Yield the parts whose derivatives are needed; return the derivative of the term."""
         kind, parts, one, two = self.nodes[term]
         match kind:
             case "call":
@@ -277,7 +300,10 @@ class Derivatives(TermTable):
                 return NOTHING
 
     def _visit_sequence(self, term: Term) -> _Visit:
-        """Each member up to the first that may not be empty, followed by those behind it."""
+        """Derive a sequence: a word begins in its first member, or in a later one.
+
+        A later member counts only if all members before it have the empty word.
+        """
         found = []
         while self.nodes[term][0] == "seq":
             head, rest = self.nodes[term][1]
@@ -290,7 +316,7 @@ class Derivatives(TermTable):
 
 
 class PartialDerivatives:
-    """Partial derivatives of the terms of one core, each taken once."""
+    """The partial derivatives of the terms of one core; each set is computed once."""
 
     __slots__ = ("_budget", "_known", "_terms")
 
@@ -319,7 +345,7 @@ class PartialDerivatives:
         return answer
 
     def _visit(self, term: Term, group: int) -> _PartVisit:
-        """Ask for the sets of the parts; answer with that of the term."""
+        """Yield the parts whose sets are needed; return the set of the term."""
         terms = self._terms
         kind, parts, one, two = terms.nodes[term]
         match kind:

@@ -1,1 +1,1 @@
-"""The accountant: Renyi curves of mechanisms, their sum, and from Renyi to epsilon at a delta."""
+"""The privacy accountant: Renyi curves of mechanisms, their sum, and the epsilon at a delta."""

@@ -1,31 +1,35 @@
 """Composition and conversion: the epsilon of a list of atoms at a delta.
 
-Normative text: docs/spec/privacy.md, sections 3 to 5.  Curves add up order by order, pure epsilons
-by themselves; the epsilon is the least that any order gives by Canonne, Kamath and Steinke's bound,
+Normative text: docs/spec/privacy.md, sections 3 to 5.  Curves are added order by order, and pure
+epsilons are added separately.  Each order a gives an epsilon by the bound of Canonne, Kamath and
+Steinke:
 
-    epsilon(a) + ln((a-1)/a) - (ln delta + ln a)/(a-1), but no less than 0,
+    epsilon(a) + ln((a-1)/a) - (ln delta + ln a)/(a-1), or 0 if this is negative.
 
-the sum of the pure epsilons where that is no greater, or, by the rule PLD, what the losses of all
-parts come to where that is less.  Mironov's epsilon(a) + ln(1/delta)/(a-1) is
-never the least, as ln((a-1)/a) - ln(a)/(a-1) < 0 at every order.
-Source: Canonne, Kamath and Steinke, The discrete Gaussian (2020), Proposition 12; Mironov (2017).
+The result is the least of these.  If the sum of the pure epsilons is no greater, it is the result
+instead.  Under the rule PLD the epsilon from the distribution of losses is the result if it is
+less.  Mironov's epsilon(a) + ln(1/delta)/(a-1) is never the least, because ln((a-1)/a) -
+ln(a)/(a-1) < 0 at every order.  Source: Canonne, Kamath and Steinke, The discrete Gaussian (2020),
+Proposition 12; Mironov (2017).
 
-The distribution of privacy losses (privacy.md, section 5): an epsilon hardly above the truth.
-Neighbours are as in :mod:`.curves`.  The loss L of an output is a random number, losses of a
-composition add up, and
+The distribution of privacy losses (privacy.md, section 5) gives an epsilon that is close to the
+true one.  Neighbours are defined as in :mod:`.curves`.  The loss L of an output is a random number,
+the losses of a composition add up, and
 
     delta(e) = E max(0, 1 - e^(e-L)).
 
-As a function of y = e^-L alone, the others fixed, that is convex and does not rise.  So delta is
-never lowered where a loss is replaced by a random one with E e^-L' <= e^-L: one rounded up, one
-moved to infinity, or one that is split between the two points of a grid beside it so that E e^-L
-stays (Doroshenko and others, Connect the dots, 2022).  All that is done here is one of the three,
-so that a grid of step h costs a share of h^2 of the variance, and nothing of the bound.
+As a function of y = e^-L of one part, with the other parts fixed, this is convex and never
+increases.  So delta does not decrease if a loss is replaced by a random one L' with E e^-L' <=
+e^-L.  This module uses three such replacements.  It rounds a loss up, or makes it infinite, or
+splits it between the two nearest points of a grid so that E e^-L does not change (Doroshenko and
+others, Connect the dots, 2022).  Splitting on a grid of step h raises the variance by a share of
+h^2, and the result remains a bound.
 
-Numbers have 192 fractional bits, probabilities as many as delta and the number of uses ask for;
-every step is rounded to the side of the greater delta.
-Cost: a sum and a minimum over the orders; by the rule PLD a convolution of losses for each pair of
-parts that are composed.
+Losses have 192 fractional bits.  Probabilities have as many as delta and the number of uses need.
+Every step is rounded so that delta grows.
+
+Cost: a sum and a minimum over the orders.  The rule PLD also takes a convolution of losses for each
+pair of parts.
 """
 
 from __future__ import annotations
@@ -59,24 +63,26 @@ from tcc_certs.race.enclosures import exp_enclosure, log_enclosure
 
 # Losses.
 
-# ---- Distributions of losses on grids, and what two of them come to.
+# Distributions of losses on grids, and their composition.
 #
-# Cost: a product of two integers of 200,000 bits each time two are composed.
+# Each composition of two distributions multiplies two integers of 200,000 bits.
 
-POINTS = 1024  # of a grid, at most
+POINTS = 1024  # the most points of a grid
 
 
 def fall(x: int) -> Enclosure:
-    """e^-x, for x >= 0."""
+    """Enclose e^-x for x >= 0; all numbers have 192 fractional bits."""
     return (0, 1) if x >> BITS >= 1024 else exp_enclosure((-x, -x), BITS, BITS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Losses:
-    """A distribution of losses: `base` + i * `step` has the probability `masses[i]`.
+    """A distribution of losses: the loss `base` + i * `step` has the probability `masses[i]`.
+
+    `base` and `step` have 192 fractional bits, and probabilities have :attr:`Work.bits`.
 
     Attributes:
-        lost: the probability of an infinite one.
+        lost: the probability of an infinite loss.
     """
 
     base: int
@@ -87,30 +93,33 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How finely it is worked.
+    """The precision of a computation.
 
     Attributes:
-        bits: fractional ones of probabilities.
-        spare: what a tail may have to be moved.
+        bits: the number of fractional bits of a probability.
+        spare: the greatest probability of a tail that may be moved.
     """
 
     bits: int
     spare: int
 
     def rounded(self, mass: int) -> int:
-        """A probability of 192 bits, rounded up."""
+        """A probability of 192 fractional bits with `bits` fractional bits instead, rounded up."""
         return -(-mass << self.bits >> BITS)
 
 
 class Shares:
-    """What of a loss u above a point of a grid goes to the next: (1 - e^-u) / (1 - e^-step)."""
+    """Shares for splitting a loss at distance u above a grid point.
+
+    The next point gets (1 - e^-u) / (1 - e^-step), and the point below gets the rest.
+    """
 
     def __init__(self, step: int) -> None:
         self._whole = ONE - fall(step)[1]
         self._known = {0: 0}
 
     def __call__(self, above: int) -> int:
-        """The share, rounded up."""
+        """The share of the next point, rounded up; `above` is u."""
         if above not in self._known:
             part = ONE - fall(above)[0]
             self._known[above] = -(-(part << BITS) // self._whole) if part < self._whole else ONE
@@ -118,11 +127,14 @@ class Shares:
 
 
 def composed(one: Losses, other: Losses, work: Work) -> Losses:
-    """Both, on one grid: as fine as that of the finer, or as the number of points allows."""
+    """The distribution of the sum of two losses, on one grid.
+
+    Its step is the smaller of both steps, doubled until the grid has at most POINTS steps.
+    """
     reach = (len(one.masses) - 1) * one.step + (len(other.masses) - 1) * other.step
     step = min(one.step, other.step)
     while reach > POINTS * step:
-        step *= 2  # so that of one grid on the next there are few shares to compute
+        step *= 2  # doubling keeps grids commensurable, so few different shares are computed
     same = other is one
     one = _on_grid(one, step)
     other = one if same else _on_grid(other, step)
@@ -133,7 +145,7 @@ def composed(one: Losses, other: Losses, work: Work) -> Losses:
 
 
 def _on_grid(losses: Losses, step: int) -> Losses:
-    """On a grid of another step, with the same base."""
+    """The distribution on a grid with another step and the same base."""
     if losses.step == step:
         return losses
     share = Shares(step)
@@ -147,7 +159,10 @@ def _on_grid(losses: Losses, step: int) -> Losses:
 
 
 def _product(one: Sequence[int], other: Sequence[int], bits: int) -> list[int]:
-    """The product of two polynomials, as one of two integers: a place has room for every sum."""
+    """The product of two polynomials, computed as one product of two integers.
+
+    Each coefficient gets so many bytes that no sum overflows.
+    """
     size = (2 * bits + 8 + min(len(one), len(other)).bit_length()) // 8 + 1
     first, second = (
         int.from_bytes(b"".join(mass.to_bytes(size, "little") for mass in masses), "little")
@@ -159,7 +174,11 @@ def _product(one: Sequence[int], other: Sequence[int], bits: int) -> list[int]:
 
 
 def tidy(losses: Losses, work: Work) -> Losses:
-    """Without its tails: the upper is lost, the lower moved up to what is kept."""
+    """Remove tails of probability at most `work.spare`.
+
+    The upper tail becomes an infinite loss, and the lower tail moves up to the first loss that is
+    kept.
+    """
     masses = losses.masses
     end, above = len(masses), 0
     while end > 1 and above + masses[end - 1] <= work.spare:
@@ -172,14 +191,20 @@ def tidy(losses: Losses, work: Work) -> Losses:
     return Losses(base=base, step=losses.step, masses=kept, lost=losses.lost + above)
 
 
-_Spread: TypeAlias = "Laplace | RandomizedResponse | int"  # what has losses of its own here
+# parts whose losses this module can compute
+_Spread: TypeAlias = "Laplace | RandomizedResponse | int"
 
-_MOST_WORK = 2000  # compositions of two, of which one on two grids is worth many
+# limits the number of compositions; one between two different grids takes much longer
+_MOST_WORK = 2000
 
 
 @lru_cache(maxsize=1 << 8)
 def losses_epsilon(parts: frozenset[tuple[curves.Part, int]], delta: Exact) -> int | None:
-    """An epsilon of all parts, in units of 10^-10; None: they have none, or are too many."""
+    """An epsilon for all parts from their losses, in units of 10^-10.
+
+    None if a part has no known distribution of losses, if there are too many parts, or if no finite
+    epsilon suffices.
+    """
     known = dict(parts)
     mu = gaussian_shift(known)
     others: dict[_Spread, int] = {}
@@ -192,7 +217,7 @@ def losses_epsilon(parts: frozenset[tuple[curves.Part, int]], delta: Exact) -> i
         return None
     scale = 10**delta.places // delta.numerator
     uses = sum(others.values()) + len(others) + 1
-    # A part in 2^20 of delta may be lost in all, and that again to roundings.
+    # At most delta / 2^20 may be lost by moving tails, and as much again by rounding.
     bits = scale.bit_length() + 2 * uses.bit_length() + 64
     work = Work(bits, (1 << bits) // (scale + 1) // uses >> 24)
     found = [_power(part, times, work) for part, times in others.items()]
@@ -206,7 +231,7 @@ def losses_epsilon(parts: frozenset[tuple[curves.Part, int]], delta: Exact) -> i
 
 @lru_cache(maxsize=1 << 10)
 def _power(part: _Spread, times: int, work: Work) -> Losses:
-    """A part composed with itself."""
+    """The losses of a part that is composed with itself `times` times."""
     if times == 1:
         return tidy(_losses(part, work), work)
     half = _power(part, times // 2, work)
@@ -221,7 +246,10 @@ def _losses(part: _Spread, work: Work) -> Losses:
 
 
 def _plain(nano: int, work: Work) -> Losses:
-    """The losses e and -e, the first e^e times as likely: no pure epsilon e tells more apart."""
+    """The losses of a plain epsilon e: e and -e, where the loss e is e^e times as likely.
+
+    No mechanism with this pure epsilon distinguishes its neighbours better.
+    """
     base, top = -((nano << BITS) // 10**9), -(-(nano << BITS) // 10**9)
     low, high = fall(top)[0], fall(-base)[1]
     masses = [-(-(high << BITS) // (ONE + high)), -(-ONE * ONE // (ONE + low))]
@@ -229,7 +257,11 @@ def _plain(nano: int, work: Work) -> Losses:
 
 
 def _response(part: RandomizedResponse, work: Work) -> Losses:
-    """ln(p/q) where the one input is answered, its negative for the other, 0 for the rest."""
+    """The losses of randomised response.
+
+    The loss is ln(p/q) if the answer is the one input, -ln(p/q) if it is the other, and 0
+    otherwise.
+    """
     one: int = 10**part.probability.places * (part.choices - 1)
     truth = part.probability.numerator * (part.choices - 1)
     other = 10**part.probability.places - part.probability.numerator
@@ -241,10 +273,12 @@ def _response(part: RandomizedResponse, work: Work) -> Losses:
 
 
 def _laplace(part: Laplace, work: Work) -> Losses:
-    """With t = s/scale the loss is t - 2x, x of 0 .. t exponential, else t or -t.
+    """The losses of the Laplace mechanism with t = sensitivity/scale.
 
-    Split between the points t - k h, h = t/n, it is that of geometric noise, g = e^(-h/2): t has
-    1/(1+g), those within have g^k (1-g)/(1+g), and -t has g^(2n)/(1+g).
+    The loss is t - 2x for an exponential x in 0 .. t; it is t for x < 0 and -t for x > t.
+    Splitting it between the points t - k h with h = t/n gives the losses of geometric noise.  With
+    g = e^(-h/2), t has probability 1/(1+g), the points between have g^k (1-g)/(1+g), and -t has
+    g^(2n)/(1+g).
     """
     over = part.sensitivity.numerator * 10**part.scale.places
     under = part.scale.numerator * 10**part.sensitivity.places
@@ -262,7 +296,10 @@ def _laplace(part: Laplace, work: Work) -> Losses:
 
 
 def _gaussian_losses(mu: int, work: Work) -> Losses:
-    """A loss is mu^2/2 + mu x; the share of a cell for its upper end is greatest at its mean."""
+    """The losses of a Gaussian of shift mu: mu^2/2 + mu x for a normal x.
+
+    The share of a cell that goes to its upper end is greatest if all of the cell is at its mean.
+    """
     *cells, (beyond, _, _) = normal_cells((work.spare << BITS) >> work.bits)
     width, count = ONE // PER_DEVIATION, len(cells)
     step = -(-mu // PER_DEVIATION)
@@ -280,10 +317,10 @@ def _gaussian_losses(mu: int, work: Work) -> Losses:
 
 
 def _epsilon(losses: Losses, delta: Exact, work: Work) -> int | None:
-    """The least e with delta(e) <= delta, in units of 10^-10; None: there is none.
+    """The least e with delta(e) <= delta in units of 10^-10; None if no finite e suffices.
 
-    With A the probability of losses above a point L, and S the sum of theirs times e^(L - loss), up
-    to the next one delta(e) = lost + A - e^(e-L) S.
+    Let A be the probability of losses above a grid point L, and S the sum of their probabilities
+    times e^(L - loss).  Between L and the next point delta(e) = lost + A - e^(e-L) S.
     """
     most = (delta.numerator << work.bits) // 10**delta.places
     if losses.lost > most:
@@ -309,7 +346,7 @@ def tenths(value: int) -> int:
 
 PLACES = 10
 PURE, GDP, PLD = "pure", "gdp", "pld"
-RENYI = "renyi"  # the rule of ledgers that name none
+RENYI = "renyi"  # the rule of ledgers that do not name one
 MOST_SUBSAMPLED = 64
 
 
@@ -318,9 +355,9 @@ class Composed:
     """A sum of curves.
 
     Attributes:
-        curve: of the whole; all numbers in units of 10^-40, never below the truth.
-        atoms: how many atoms are in it, each with its `times`.
-        parts: what it is the sum of, and how often each is in it.
+        curve: the curve of the sum; all numbers are in units of 10^-40 and at least the true ones.
+        atoms: how many atoms it has; an atom counts `times` times.
+        parts: how often each part is in the sum; None stands for an unknown part.
     """
 
     curve: curves.Curve = field(
@@ -330,10 +367,14 @@ class Composed:
     parts: Mapping[curves.Part | None, int] = field(default_factory=dict)
 
     def plus(self, other: curves.Curve, atoms: int = 0) -> Composed:
-        """The sum; its curve ends where the shorter of both does.
+        """The sum with one more curve; it ends at the last order that both curves have.
+
+        Args:
+            atoms: how many atoms the other curve counts for.
 
         Raises:
-            Rejected: E104 they are about different neighbours; E103 too many atoms differ.
+            Rejected: E104 the parts use two relations of neighbours; E103 there are too many
+                different subsampled Gaussians.
         """
         mine, pure = self.curve, None
         if mine.pure is not None and other.pure is not None:
@@ -354,12 +395,13 @@ class Composed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpsilonBound:
-    """What is said of a total at a delta.
+    """The epsilon of a total at a delta, and how it was found.
 
     Attributes:
         epsilon: in units of 10^-10, rounded up.
-        alpha: the order that gave it, canonical text; or ``pure``, ``gdp`` or ``pld``.
-        rdp: the total at that order, in units of 10^-10, rounded up; of the others the epsilon.
+        alpha: the order that gave it, as canonical text; or ``pure``, ``gdp`` or ``pld``.
+        rdp: the value of the total's curve at that order, in units of 10^-10, rounded up; for the
+            other methods the epsilon.
     """
 
     epsilon: int
@@ -368,7 +410,7 @@ class EpsilonBound:
 
 
 def total_of(atoms: Iterable[Atom]) -> Composed:
-    """What some atoms come to."""
+    """The sum of the curves of some atoms."""
     total = Composed()
     for atom in atoms:
         total = total.plus(curves.curve_of(atom), atom.times)
@@ -376,9 +418,10 @@ def total_of(atoms: Iterable[Atom]) -> Composed:
 
 
 def stated(total: Composed, delta: Exact, rule: str = PLD) -> EpsilonBound:
-    """The least epsilon that the total gives at a delta, 0 < delta < 1.
+    """The least epsilon that the total has at a delta, where 0 < delta < 1.
 
-    The first of equal orders is taken; plain summation before all of them, losses after.
+    If several methods give the least, pure summation comes first, then the orders from the lowest
+    one up, then losses.
     """
     pure, rdp = total.curve.pure, total.curve.rdp
     best, at = _least(rdp, _penalties(delta))
@@ -404,9 +447,10 @@ def stated(total: Composed, delta: Exact, rule: str = PLD) -> EpsilonBound:
 def _between(
     sampled: Sequence[tuple[SubsampledGaussian, int]], delta: Exact, at: int, found: EpsilonBound
 ) -> EpsilonBound:
-    """The least of the integer orders around a great one, where a curve may rise at once.
+    """Search for a better integer order between two neighbours in the table of orders.
 
-    Wherever the search for it ends, what is found there holds.
+    A curve of subsampled Gaussians may rise steeply between them.  Wherever the search ends, the
+    result is a bound.
     """
     if curves.ORDERS[at].places or not 0 < at < len(curves.ORDERS) - 1:
         return found
@@ -433,7 +477,7 @@ def _between(
 
 
 def points_of(total: Composed) -> list[tuple[str, str]]:
-    """The curve as (alpha, epsilon), both texts, epsilon rounded up to ten places."""
+    """The curve as texts (alpha, epsilon), with epsilon rounded up to ten places."""
     known = zip(curves.ORDERS, total.curve.rdp, strict=False)
     return [(alpha.text, epsilon_text(tenth(epsilon))) for alpha, epsilon in known]
 
@@ -445,13 +489,13 @@ def tenth(units: int) -> int:
 
 
 def epsilon_text(number: int) -> str:
-    """Units of 10^-10 as a text with exactly ten fractional digits."""
+    """Units of 10^-10 as a decimal with exactly ten fractional digits."""
     whole, part = divmod(number, 10**PLACES)
     return f"{whole}.{part:0{PLACES}d}"
 
 
 def _least(rdp: Sequence[int], penalties: Sequence[int]) -> tuple[int, int]:
-    """The least sum of both, at least 0, and the first place where it is."""
+    """The least sum of an rdp and its penalty, at least 0, and the first index that has it."""
     sums = [one + other for one, other in zip(rdp, penalties, strict=False)]
     least = min(sums)
     if least <= 0:

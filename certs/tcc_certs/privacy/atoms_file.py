@@ -1,7 +1,7 @@
-"""A file of atoms: a JSON list, written by people or by what privatised something upstream.
+"""A file of atoms: a JSON list, written by a person or by a program that privatised the input.
 
-Format: docs/privacy.md.  White space and the order of members are free; a doubled or unknown
-member, a number that is no text, and a number out of its range are refused.
+Format: docs/privacy.md.  White space and the order of members are free.  The reader refuses a
+repeated or unknown member, a number that is not written as a text, and a number out of range.
 Cost: linear in the bytes.
 """
 
@@ -21,18 +21,18 @@ CODES = Codes(Code.ATOMS, Code.ATOM_VALUE)
 
 
 def read_atoms(data: bytes) -> tuple[Atom, ...]:
-    """The atoms that `data` lists.
+    """The atoms in the bytes of a file.
 
     Raises:
-        Rejected: E101 it has not the form, E102 a number is out of its range, E103 they are too
-            many.
+        Rejected: E101 the form is wrong.  E102 a number is out of range.  E103 there are too many
+            atoms or bytes.
     """
     ensure(len(data) <= MAX_BYTES, Code.MANY_ATOMS, "atoms", f"{MAX_BYTES} bytes", len(data))
     return atoms_of(_parsed(data))
 
 
 def atoms_of(value: Json) -> tuple[Atom, ...]:
-    """The atoms of a JSON value; errors as in :func:`read_atoms`."""
+    """The atoms in a JSON value; errors as in :func:`read_atoms`."""
     if not isinstance(value, list):
         raise Rejected(Code.ATOMS, "atoms", "a list of atoms", type(value).__name__)
     most = f"at most {MAX_ATOMS} atoms; `times` repeats one"

@@ -1,29 +1,31 @@
 """The Renyi curve of each mechanism at every order, and its pure epsilon, rounded up.
 
-Normative text: docs/spec/privacy.md, section 2.  Neighbours are any two inputs (of one person, one
-replaced by the other); of the subsampled Gaussian, lists of which one has a record more.  Numbers
-are integers in units of 10^-40, never below the true ones, and equal to them where those are short
-decimals; inside, 176 bits are carried, for what is divided by alpha - 1 >= 2^-7.  A curve may end
-before the last order: beyond, nothing is known of it.
+Normative text: docs/spec/privacy.md, section 2.  Neighbours are two inputs in which one record is
+replaced.  For the subsampled Gaussian one of the two has a record more.  Numbers are integers in
+units of 10^-40.  They are at least the true numbers, and equal to them if these are short decimals.
+Intermediate results have 176 fractional bits, because they may be divided by alpha - 1 >= 2^-7.  A
+curve may end before the last order; its values at later orders are unknown.
 
     randomised response   ln(p^a q^(1-a) + q^a p^(1-a) + (k-2) q) / (a-1), q = (1-p)/(k-1)
     Gaussian, discrete    a * sensitivity^2 / (2 sigma^2)
       or not
-    subsampled Gaussian   of integers ln(sum of C(a,k) (1-q)^(a-k) q^k e^(k(k-1)/(2 z^2))) / (a-1),
+    subsampled Gaussian   at integers ln(sum of C(a,k) (1-q)^(a-k) q^k e^(k(k-1)/(2 z^2))) / (a-1),
                           z = sigma/sensitivity; at most a / (2 z^2)
     Laplace               ln(a/(2a-1) e^((a-1)t) + (a-1)/(2a-1) e^(-a t)) / (a-1), t = s/scale
-    points                the chord of (a-1) * epsilon(a) between the points beside a and (1, 0)
+    points                the chord of (a-1) * epsilon(a) between the nearest points, or from (1, 0)
     pure epsilon          min(epsilon, a * epsilon^2 / 2)
 
 Source: Mironov, Renyi differential privacy (2017), Table II; Canonne, Kamath and Steinke (2020).
-(a-1) D_a = ln E_Q (P/Q)^a is convex in a by Hoelder's inequality, and 0 at 1, hence the chord; the
-last row is Bun and Steinke (2016), Proposition 3.3.  Of the discrete Gaussian: Canonne and others,
-Theorem 4; of the subsampled one: Mironov, Talwar and Zhang (2019), Theorem 4 and section 3.3, and
-that a mixture is no more divergent than its parts (quasi-convexity).
+By Hoelder's inequality (a-1) D_a = ln E_Q (P/Q)^a is convex in a, and it is 0 at 1, so a chord is a
+bound.  The last row is Bun and Steinke (2016), Proposition 3.3.  The discrete Gaussian is in
+Canonne and others, Theorem 4.  The subsampled one is in Mironov, Talwar and Zhang (2019), Theorem 4
+and section 3.3; it also uses that a mixture does not diverge more than its parts (quasi-convexity).
+
 Moments of the subsampled Gaussian at integer orders have a mantissa of 224 bits and any power of
-two: at great orders, and of little noise, they are beyond every fixed point.
-Cost: some 20 us an order, once for each atom; of the subsampled Gaussian 3 us a term of a sum, as
-many terms as the order.
+two.  At great orders and with little noise no fixed point would suffice.
+
+Cost: some 20 us for each order, once for each atom.  For the subsampled Gaussian 3 us for each term
+of a sum, and a sum has as many terms as the order.
 """
 
 from __future__ import annotations
@@ -38,13 +40,13 @@ from typing import TypeAlias
 from tcc_certs.policy import atoms
 from tcc_certs.race.enclosures import exp_enclosure, log_enclosure, log_two, multiple_of_log_two
 
-# ---- Orders at which curves are computed and added up: one fixed set, for every run and file.
+# The orders at which curves are computed and added up: one fixed set for all runs and files.
 #
-# Normative text: docs/spec/privacy.md, section 3.  With alpha - 1 of four significant bits two
-# neighbours are never further apart than 9/8, and an order that is off the best one by that raises
-# what is minimised by some thousandths; from 2^-7 to 2^20 that covers epsilons from 10^-4 to 10^4
-# and beyond.  The others are those at which curves are commonly published (tenths up to 10.9,
-# integers up to 64, four powers of two), so that such points are used as they are.
+# Normative text: docs/spec/privacy.md, section 3.  alpha - 1 has four significant bits, so at two
+# neighbours its ratio is at most 9/8.  An order that is off the best one by this ratio raises the
+# minimum by some thousandths.  The range from 2^-7 to 2^20 covers epsilons from 10^-4 to 10^4 and
+# beyond.  Curves are often published at the other orders: tenths up to 10.9, integers up to 64, and
+# four powers of two.  Points at these orders are used unchanged.
 
 _FINEST, _COARSEST = -7, 20
 
@@ -74,10 +76,10 @@ ORDERS = _all_orders()
 Float: TypeAlias = "tuple[int, int]"  # mantissa and power of two, rounded up
 
 UNITS = 10**40
-WORK_BITS = 176  # bits; 2^-176 is below 10^-52
+WORK_BITS = 176  # fractional bits of intermediate results; 2^-176 is below 10^-52
 _FLOAT_BITS = 224
 MOST_TERMS = 1 << 13
-# Integers at which sums are made: of great ones those whose distance from 1 has three bits.
+# The integer orders at which sums are computed; above 1025, order - 1 has three significant bits.
 _WHOLE_ORDERS = [
     order
     for order, places in ORDERS
@@ -86,7 +88,10 @@ _WHOLE_ORDERS = [
 
 
 def known_moments(atom: atoms.SubsampledGaussian) -> list[tuple[int, int]]:
-    """Orders and moments: up to where the best order may lie, of a rate below 1."""
+    """Pairs of an order and a moment, for a rate below 1.
+
+    The orders go up to where the order with the least epsilon may be.
+    """
     over, under = ratio(atom)
     square = min(under * under // (over * over), MOST_TERMS)
     odds: int = 10**atom.rate.places // atom.rate.numerator
@@ -97,7 +102,7 @@ def known_moments(atom: atoms.SubsampledGaussian) -> list[tuple[int, int]]:
 def ratio(
     atom: atoms.Gaussian | atoms.DiscreteGaussian | atoms.SubsampledGaussian,
 ) -> tuple[int, int]:
-    """sensitivity / sigma."""
+    """sensitivity / sigma as a fraction."""
     over: int = atom.sensitivity.numerator * 10**atom.sigma.places
     under: int = atom.sigma.numerator * 10**atom.sensitivity.places
     return over, under
@@ -105,7 +110,10 @@ def ratio(
 
 @lru_cache(maxsize=1 << 12)
 def moment(atom: atoms.SubsampledGaussian, order: int) -> int:
-    """ln of the sum of C(a,k) (1-q)^(a-k) q^k e^(k(k-1)/(2 z^2)), each term made of the last."""
+    """ln of the sum of C(a,k) (1-q)^(a-k) q^k e^(k(k-1)/(2 z^2)) for k = 0 .. a, rounded up.
+
+    Each term is computed from the one before.  The result has 176 fractional bits.
+    """
     rate, unit = atom.rate.numerator, 10**atom.rate.places
     over, under = ratio(atom)
     lift, step = _power_of_e(over * over, under * under), _float(unit - rate, unit)
@@ -117,7 +125,8 @@ def moment(atom: atoms.SubsampledGaussian, order: int) -> int:
     for k in range(order):
         made = -(-term[0] * growth[0] * (order - k) * rate // ((k + 1) * (unit - rate)))
         term, growth = _short(made, term[1] + growth[1]), _times(growth, lift)
-        if abs(power - term[1]) > 2 * _FLOAT_BITS:  # the lesser is below a unit of the greater
+        # the smaller one is below the last place of the greater one
+        if abs(power - term[1]) > 2 * _FLOAT_BITS:
             mantissa, power = term if term[1] > power else (mantissa, power)
             mantissa += 1
         else:
@@ -128,7 +137,7 @@ def moment(atom: atoms.SubsampledGaussian, order: int) -> int:
 
 
 def _float(numerator: int, denominator: int) -> Float:
-    """A fraction above 0."""
+    """A positive fraction as a :data:`Float`."""
     shift = max(0, _FLOAT_BITS + denominator.bit_length() - numerator.bit_length())
     return _short(-(-(numerator << shift) // denominator), -shift)
 
@@ -143,7 +152,7 @@ def _times(one: Float, other: Float) -> Float:
 
 
 def _power_of_e(over: int, under: int) -> Float:
-    """e^(over/under) = 2^n e^r with 0 <= r, hardly more than ln 2."""
+    """e^(over/under) = 2^n e^r, where r >= 0 is at most a little above ln 2."""
     exponent = -(-(over << _FLOAT_BITS) // under)
     times = exponent // log_two(_FLOAT_BITS)[1]
     rest = exponent - multiple_of_log_two(times, _FLOAT_BITS)[0]
@@ -151,7 +160,7 @@ def _power_of_e(over: int, under: int) -> Float:
 
 
 def sampled_at(atom: atoms.SubsampledGaussian, order: int) -> int:
-    """epsilon(a) at any integer order from 2 on, composed `times` times."""
+    """epsilon(a) at an integer order of at least 2, composed `atom.times` times."""
     part = replace(atom, times=1)
     if order > MOST_TERMS or atom.rate.numerator == 10**atom.rate.places:
         over, under = ratio(atom)
@@ -160,7 +169,7 @@ def sampled_at(atom: atoms.SubsampledGaussian, order: int) -> int:
 
 
 def up(numerator: int, denominator: int) -> int:
-    """The least integer of units at or above a fraction; `denominator` > 0."""
+    """A fraction in units, rounded up; `denominator` > 0."""
     return -(-numerator * UNITS // denominator)
 
 
@@ -171,12 +180,12 @@ def above_one(alpha: atoms.Exact) -> tuple[int, int]:
 
 
 def per_order(value: int, alpha: atoms.Exact) -> int:
-    """`value / (alpha - 1)`, rounded up to units, at least 0."""
+    """`value / (alpha - 1)` in units, rounded up, at least 0; `value` has 176 fractional bits."""
     above, unit = above_one(alpha)
     return max(0, -(-value * unit * UNITS // (above << WORK_BITS)))
 
 
-Part: TypeAlias = "atoms.Atom | int"  # of `times` 1; an integer is a plain epsilon in nano-units
+Part: TypeAlias = "atoms.Atom | int"  # an atom with `times` 1, or a plain epsilon in nano-units
 
 _VANISHED = 1024 << WORK_BITS  # e^-1024 is far below a unit
 
@@ -187,8 +196,9 @@ class Curve:
 
     Attributes:
         rdp: epsilon at the first orders of :data:`ORDERS`, as far as it is known.
-        pure: epsilon of order infinity; None: there is none.
-        part, times: what it is the curve of, once, and how often; None: that is not known.
+        pure: the epsilon of order infinity; None if the mechanism has no pure epsilon.
+        part: the mechanism or plain epsilon that has this curve; None if it is not known.
+        times: how often the part is composed with itself.
     """
 
     rdp: Sequence[int]
@@ -208,7 +218,7 @@ def curve_of(atom: atoms.Atom) -> Curve:
 
 @lru_cache(maxsize=1 << 10)
 def pure_curve(nano: int) -> Curve:
-    """The curve of anything that is purely epsilon-private, epsilon in nano-units."""
+    """The curve of any mechanism with a pure epsilon, given in nano-units."""
     pure = up(nano, 10**9)
     rdp = [
         min(pure, up(alpha.numerator * nano * nano, 2 * 10 ** (18 + alpha.places)))
@@ -234,14 +244,15 @@ def _curve(atom: atoms.Atom) -> Curve:
 
 
 def _response(atom: atoms.RandomizedResponse) -> Curve:
-    """With u = max(p, q), l = min(p, q), x = (a-1) ln(u/l): x + ln(u + l e^-2x + (k-2) q e^-x).
+    """The curve of randomised response.
 
-    That is the logarithm of the sum above, which rises with x; so x is taken rounded up, all over.
+    Let u = max(p, q), l = min(p, q) and x = (a-1) ln(u/l).  The logarithm in the table above is x +
+    ln(u + l e^-2x + (k-2) q e^-x).  It grows with x, so x is rounded up everywhere.
     """
     one: int = 10**atom.probability.places * (atom.choices - 1)
     truth = atom.probability.numerator * (atom.choices - 1)
     other = 10**atom.probability.places - atom.probability.numerator
-    if truth == other:  # the answer says nothing of the input
+    if truth == other:  # the answer does not depend on the input
         return Curve(rdp=(0,) * len(ORDERS), pure=0)
     great, least = max(truth, other), min(truth, other)
     pure = log_enclosure(great, least, WORK_BITS)[1]
@@ -258,7 +269,7 @@ def _response(atom: atoms.RandomizedResponse) -> Curve:
 
 
 def _laplace(atom: atoms.Laplace) -> Curve:
-    """With t = sensitivity / scale: (a-1) t + ln(a/(2a-1) + (a-1)/(2a-1) e^(-(2a-1) t))."""
+    """The curve (a-1) t + ln(a/(2a-1) + (a-1)/(2a-1) e^(-(2a-1) t)), t = sensitivity / scale."""
     over: int = atom.sensitivity.numerator * 10**atom.scale.places
     under: int = atom.scale.numerator * 10**atom.sensitivity.places
     rdp, pure = [], up(over, under)
@@ -282,10 +293,11 @@ def _gaussian(atom: atoms.Gaussian | atoms.DiscreteGaussian | atoms.SubsampledGa
 
 
 def _subsampled(atom: atoms.SubsampledGaussian) -> Curve:
-    """Of integers the sum, between them the chord; beyond the last one, and nowhere more than, what
-    it would be of all records.
+    """The curve of the subsampled Gaussian.
 
-    The best order is never far above 2 z^2 ln(1/q): from there on the last term is the sum.
+    At integers it is the sum, and between them the chord.  It is never more than the curve without
+    subsampling, and it equals that curve beyond the last integer.  The best order is never far
+    above 2 z^2 ln(1/q); from there on the last term is nearly the whole sum.
     """
     whole = _gaussian(atom)
     rate, unit = atom.rate.numerator, 10**atom.rate.places
@@ -306,7 +318,10 @@ def _subsampled(atom: atoms.SubsampledGaussian) -> Curve:
 
 
 def _chords(atom: atoms.Points) -> Curve:
-    """A point bounds the orders below it as well, so epsilons are first made to rise with alpha."""
+    """The curve of published points.
+
+    A point bounds all lower orders too, so epsilons are first made to increase with alpha.
+    """
     known: list[tuple[atoms.Exact, atoms.Exact]] = []
     for alpha, epsilon in reversed(atom.points):
         least = min(epsilon, known[-1][1], key=_value) if known else epsilon
@@ -328,11 +343,11 @@ def _chord(
     before: tuple[atoms.Exact, atoms.Exact],
     behind: tuple[atoms.Exact, atoms.Exact],
 ) -> int:
-    """Where (a-1) epsilon lies on the line between two points, over a - 1."""
+    """epsilon where (a-1) epsilon is on the line between two points."""
     (a0, e0), (a1, e1) = before, behind
     a, first, last = _value(alpha), _value(a0), _value(a1)
     low, high = (first - _ONE) * _value(e0), (last - _ONE) * _value(e1)
-    # All four are whole in units of 10^-DIGITS, the two products in units of that squared.
+    # All four are integers in units of 10^-18, and the two products in units of 10^-36.
     over = low * (last - a) + high * (a - first)
     return up(over, (last - first) * (a - _ONE) * _ONE)
 
@@ -342,7 +357,7 @@ _ONE = 10**_PLACES
 
 
 def _value(number: atoms.Exact) -> int:
-    """In units of 10^-18, which holds every number of an atom and every order."""
+    """An exact number in units of 10^-18; every number of an atom and every order is an integer."""
     scaled: int = number.numerator * 10 ** (_PLACES - number.places)
     return scaled
 
@@ -361,7 +376,7 @@ def _log(inner: int) -> int:
 
 
 def _falling(exponent: int) -> int:
-    """e^-exponent, rounded up; `exponent` >= 0."""
+    """e^-exponent, rounded up, for `exponent` >= 0."""
     if exponent >= _VANISHED:
         return 1
     return exp_enclosure((-exponent, -exponent), WORK_BITS, WORK_BITS)[1]

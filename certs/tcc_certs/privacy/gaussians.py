@@ -1,13 +1,12 @@
-"""Gaussians: what any number of them come to, exactly, and the normal distribution for that.
+"""The exact epsilon of composed Gaussians, and the normal distribution that it needs.
 
-Normative text: docs/spec/privacy.md, section 5.  Gaussians of shifts mu_i are together one of shift
-mu, mu^2 the sum of mu_i^2 (Dong, Roth and Su 2022), with
+Normative text: docs/spec/privacy.md, section 5.  Gaussians of shifts mu_i compose to one Gaussian
+of shift mu, where mu^2 is the sum of mu_i^2 (Dong, Roth and Su 2022).  It has
 
     delta(e) = phi(a) (R(a) - R(a + mu)), a = e/mu - mu/2, R = (1 - Phi)/phi (Balle and Wang 2018).
 
-Numbers are integers with 192 fractional bits; every step is rounded to the side of the greater
-delta.
-Cost: some 10 ms an epsilon.
+Numbers are integers with 192 fractional bits.  Every step is rounded so that delta grows.  Cost:
+some 10 ms for an epsilon.
 """
 
 from __future__ import annotations
@@ -26,16 +25,19 @@ Enclosure: TypeAlias = "tuple[int, int]"
 TENTHS = 10**10
 BITS = 192
 ONE = 1 << BITS
-PER_DEVIATION = 16  # cells
+PER_DEVIATION = 16  # cells for each standard deviation
 _GUARD = 32
-_PI = 3141592653589793238462643383279502884197169399375105820974944592  # over 10^63, rounded down
-_FAR = 16  # standard deviations; 1 - Phi(16) < 10^-57, and a delta is at least 10^-40
-_SERIES = 4  # the series below, the fraction from here on
-_TERMS = 200  # of the fraction
+_PI = 3141592653589793238462643383279502884197169399375105820974944592  # pi * 10^63, rounded down
+_FAR = 16  # in standard deviations; 1 - Phi(16) < 10^-57, and a delta is at least 10^-40
+_SERIES = 4  # R is computed by its series below 4 and by its continued fraction from 4 on
+_TERMS = 200  # of the continued fraction
 
 
 def gaussian_shift(parts: Mapping[Part, int]) -> int:
-    """mu of all Gaussians among the parts, rounded up."""
+    """The shift mu of all Gaussians among the parts together, rounded up.
+
+    Other parts are ignored.
+    """
     squares = 0
     for part, times in parts.items():
         if isinstance(part, Gaussian):
@@ -47,7 +49,7 @@ def gaussian_shift(parts: Mapping[Part, int]) -> int:
 
 @lru_cache(maxsize=1 << 8)
 def gaussian_epsilon(mu: int, delta: Exact) -> int:
-    """The least epsilon, in units of 10^-10, whose delta is certified to be at most `delta`."""
+    """The least epsilon, in units of 10^-10, whose delta (rounded up) is at most `delta`."""
     most = (delta.numerator << BITS) // 10**delta.places
     below, above = -1, (mu * (mu + 2 * _FAR * ONE) * TENTHS >> 2 * BITS + 1) + 1
     while above - below > 1:
@@ -60,7 +62,10 @@ def gaussian_epsilon(mu: int, delta: Exact) -> int:
 
 
 def _gaussian_delta(mu: int, epsilon: int) -> int:
-    """delta(e), rounded up.  With a rounded down it is that of a lesser e, which is above it."""
+    """delta(e), rounded up.
+
+    The argument a is rounded down.  This gives the delta of a smaller e, which is greater.
+    """
     a = (epsilon << 2 * BITS) // (TENTHS * mu) - (mu + 1 >> 1)
     if a < -_SERIES * ONE:
         return ONE
@@ -85,7 +90,7 @@ def _mills(x: int) -> Enclosure:
 
 
 def _fraction(x: int) -> Enclosure:
-    """1/(x + 1/(x + 2/(x + 3/ ..))): what is cut off lies between x and x + n/x."""
+    """R(x) = 1/(x + 1/(x + 2/(x + 3/ ..))); the part that is cut off is between x and x + n/x."""
     low, high = x, x + (_TERMS << 2 * BITS) // x + 1
     for n in range(_TERMS - 1, 0, -1):
         low, high = x + (n << 2 * BITS) // high, x + -(-(n << 2 * BITS) // low)
@@ -93,11 +98,12 @@ def _fraction(x: int) -> Enclosure:
 
 
 def _series(x: int) -> Enclosure:
-    """sqrt(pi/2) e^(x^2/2) - S, S = sum of x^(2k+1) / (2k+1)!!, of which the sign is that of x.
+    """R(x) = sqrt(pi/2) e^(x^2/2) - S, where S is the sum of x^(2k+1) / (2k+1)!!.
 
-    With |x| <= 4 a product of ratios x^2/(2k+3) is below 133, so a term is short by less than
-    133 (k+1) units, of 32 bits more than the result; there are fewer than 200, and once one is 0
-    the rest is below 2^16: S is short by less than 2^23 of these units.
+    S has the sign of x.  For |x| <= 4 a product of ratios x^2/(2k+3) is below 133, so a term is too
+    low by less than 133 (k+1) units.  A unit has 32 bits more than the result.  There are fewer
+    than 200 terms, and once a term is 0 the rest is below 2^16.  So S is too low by less than 2^23
+    units.
     """
     work = BITS + _GUARD
     wide = abs(x) << _GUARD
@@ -115,23 +121,24 @@ def _series(x: int) -> Enclosure:
 
 
 def _root(times: int) -> Enclosure:
-    """sqrt(times pi)."""
+    """Enclose sqrt(times pi)."""
     low = (times * _PI << 2 * BITS) // 10**63
     return isqrt(low), isqrt((times * (_PI + 1) << 2 * BITS) // 10**63 + 1) + 1
 
 
 def _tail(x: int) -> Enclosure:
-    """1 - Phi(x), for x >= 0."""
+    """Enclose 1 - Phi(x) for x >= 0."""
     (low, high), (least, most) = _density(x), _mills(x)
     return low * least >> BITS, -(-high * most >> BITS)
 
 
 @lru_cache(maxsize=1 << 6)
 def normal_cells(spare: int) -> Sequence[tuple[int, int, int]]:
-    """Cells of a normal variable from 0 on: how likely, and how far inside its mean lies, from, to.
+    """Cells of a normal variable from 0 upwards.
 
-    The mean of a cell is the difference of phi at its ends, over its probability.  The last one is
-    what lies beyond them all: `spare` or less.
+    For each cell: its probability, and between which distances from the lower end its mean is.  The
+    mean is the difference of phi at both ends, divided by the probability.  The last entry is the
+    tail beyond all cells, whose probability is at most `spare`.
     """
     width = ONE // PER_DEVIATION
     cells, x = [], 0

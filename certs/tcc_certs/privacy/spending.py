@@ -1,8 +1,8 @@
-"""What a run has taken of privacy so far, and what its ledger says of it.
+"""The epsilon that a run has used so far, and the fields of its ledger about it.
 
-Normative text: docs/spec/privacy.md, section 7.  A run keeps this account exactly where its header
-has a delta.  Asks add what they took: a plain epsilon, an atom, or both.
-Cost: a sum and a minimum over the orders, an ask.
+Normative text: docs/spec/privacy.md, section 7.  A run has this account if and only if its header
+has a delta.  An ask adds a plain epsilon, an atom, or both.  Cost: a sum and a minimum over the
+orders for each ask.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from tcc_certs.policy.atoms import Atom, Exact
 from tcc_certs.privacy.accountant import PLD, Composed, EpsilonBound, epsilon_text, stated, total_of
 from tcc_certs.privacy.curves import curve_of, pure_curve
 
-_NANO = 10  # in units of 10^-10
+_NANO = 10  # one nano-unit in units of 10^-10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """An account.
+    """The account of a run: everything that used privacy so far.
 
     Attributes:
-        delta: that of every conversion.
-        says: whether the run states anything: not one that depends on raw input.
-        rule: by which all is added up, ``pld`` or ``renyi``.
-        total: all that was taken.
+        delta: the delta of every conversion.
+        says: whether the ledger states anything; False for a run that depends on raw input.
+        rule: the rule that adds everything up, ``pld`` or ``renyi``.
+        total: the sum of everything so far.
     """
 
     delta: Exact
@@ -36,10 +36,14 @@ class Taken:
     total: Composed = field(default_factory=Composed)
 
     def plus(self, epsilon: int, atom: Atom | None) -> Taken:
-        """With one ask more: `epsilon` in nano-units, and an atom where it took one.
+        """The account after one more ask.
+
+        Args:
+            epsilon: the plain epsilon that the ask used, in nano-units.
+            atom: the atom that the ask used, if any.
 
         Raises:
-            Rejected: E103, E104 it does not go together with the rest.
+            Rejected: E103, E104 the ask cannot be added to the rest.
         """
         total = self.total
         if epsilon:
@@ -49,21 +53,21 @@ class Taken:
         return self if total is self.total else replace(self, total=total)
 
     def alone(self, epsilon: int, atom: Atom | None) -> int:
-        """What an ask by itself comes to at this delta, nano-units, rounded up."""
+        """The epsilon of one ask without the rest of the account, in nano-units, rounded up."""
         return _alone(self.delta, self.rule, epsilon, atom)
 
     @property
     def statement(self) -> EpsilonBound:
-        """The least epsilon at the delta."""
+        """The least epsilon of the account at its delta."""
         return stated(self.total, self.delta, self.rule)
 
     @property
     def nano(self) -> int:
-        """The same in nano-units, rounded up: what a cap on epsilon is held against."""
+        """The same epsilon in nano-units, rounded up; a cap on epsilon is compared with it."""
         return -(-self.statement.epsilon // _NANO)
 
     def fields(self) -> Mapping[str, Json]:
-        """What a ledger says of it; nothing where no atom was taken."""
+        """The fields of the ledger about the account; none if it has no atom or `says` is False."""
         if not self.says or not self.total.atoms:
             return {}
         found = self.statement
@@ -80,15 +84,18 @@ def _alone(delta: Exact, rule: str, epsilon: int, atom: Atom | None) -> int:
 
 
 def account(delta: Exact, atoms: Iterable[Atom], says: bool, rule: str = PLD) -> Taken:
-    """The account that a run begins with: the atoms that were handed in before it.
+    """The account that a run begins with.
+
+    Args:
+        atoms: the atoms that were used before the run.
 
     Raises:
-        Rejected: E103, E104 they do not go together.
+        Rejected: E103, E104 they cannot be added up.
     """
     return Taken(delta=delta, says=says, rule=rule, total=total_of(atoms))
 
 
 def exact_delta(text: str) -> Exact:
-    """A canonical decimal of at least 0, as the accountant takes it."""
+    """A canonical decimal of at least 0 as an exact number."""
     whole, _, part = text.partition(".")
     return Exact(int(whole + part), len(part))

@@ -1,31 +1,38 @@
-"""The race: masses, winners, arrivals, keys and values, as they are defined.
+"""The race: masses, winners, arrivals, keys and values, computed from their definitions.
 
-Normative text: docs/spec/race.md.  Simple before fast: masses are integers in the units of the
-parent's race count, an arrival is the exact sum that the definition writes down, and what is
-published is an enclosure of it, narrowed until the rounding is decided.
-At the first precision logarithms are to about 2^-100, by tables and a short series: integers alone,
-with a proven error. Nearly every rounding of a ledger is decided by these; where one is not, the
-enclosures of :mod:`tcc_certs.race.enclosures` narrow until it is.  A *unit* below is 2^-104.
+Normative text: docs/spec/race.md.  The code prefers simplicity to speed.  Masses are integers in
+the units of the parent's race count, and an arrival is the sum in its definition.  A published
+number is computed as an enclosure, which is narrowed until all of it rounds to one number.
 
-Error analysis.  Let v be the argument, scaled to m in [1, 2) by a power of two; bits of v beyond
-its first 116 are cut off, which moves the logarithm by less than 2^-115.
+At the first precision a logarithm is known to about 2^-100.  It is computed with integers alone,
+from two tables and a short series, with a proven error bound.  This precision decides nearly every
+rounding of a ledger.  For the others :mod:`tcc_certs.race.enclosures` computes narrower enclosures.
+In this module a *unit* is 2^-104.
 
-- The first table has a factor R of 12 fractional bits for each m up to its eighth bit, the rounded
-  reciprocal of the middle of those m.  The middle is at least 1, so m / middle is within 2^-9 of 1,
-  and m (R - 1/middle) is at most 2 * 2^-13; m R is exact and within 2^-9 + 2^-12 of 1.
-- The second has a factor of 20 fractional bits for each m R up to its seventeenth bit, made in the
-  same way.  So the product of all three, exact too, is 1 + e with abs(e) < 2^-18 + 2^-20.
-- d is e rounded down to units, which moves ln(1 + e) by less than 1.1 units.  Of the series
-  d - d^2/2 + d^3/3 - d^4/4 + d^5/5 each power is made from those before and rounded down, and each
-  quotient too: off by less than 5 units in all.  The rest is below abs(e)^6 / 6 * 1.01 < 0.1 units.
-- Each table has -ln of its factor, rounded down from 32 bits more: off by less than 1.1 units each.
-  The multiple of ln 2 is off by less than 2.
+Error analysis.  Let v be the argument, scaled by a power of two to m in [1, 2).  Only the first 116
+bits of v are used, which changes the logarithm by less than 2^-115.
 
-In all less than 1 + 1.1 + 5 + 0.1 + 2.2 + 2 < 12 units: LOG_ERROR is 16.
+- The first table is indexed by the first 8 fractional bits of m.  Its entry is a factor R with 12
+  fractional bits: the rounded reciprocal of the middle of the m with these bits.  The middle is at
+  least 1, so m / middle is within 2^-9 of 1, and m (R - 1/middle) is at most 2 * 2^-13.  The
+  product m R is exact, and within 2^-9 + 2^-12 of 1.
+- The second table is indexed by the first 17 fractional bits of m R, and its factors have 20
+  fractional bits.  They are made in the same way.  So the product of m and both factors, which is
+  exact too, is 1 + e with abs(e) < 2^-18 + 2^-20.
+- d is e rounded down to units, which changes ln(1 + e) by less than 1.1 units.  In the series
+  d - d^2/2 + d^3/3 - d^4/4 + d^5/5 each power is computed from lower powers and rounded down, and
+  each quotient is rounded down.  This changes the sum by less than 5 units.  The rest of the series
+  is below abs(e)^6 / 6 * 1.01 < 0.1 units.
+- Each table contains -ln of its factor, rounded down from 32 more bits: an error below 1.1 units.
+  The error of the multiple of ln 2 is below 2 units.
+
+The sum is less than 1 + 1.1 + 5 + 0.1 + 2.2 + 2 < 12 units; LOG_ERROR is 16.
 
 Source: reduction by two tables and a short series: Muller, Elementary Functions, chapter 4.
-Cost: two logarithms a child that did not win, one a child that did; an exponential a leaf.  A
-logarithm about 1 us; an entry of a table 5 us when it is first met, of at most 256 and 1024.
+
+Cost: two logarithms for a child that lost, one for a child that won, and an exponential for a leaf.
+A logarithm takes about 1 us.  A table entry takes 5 us when it is first used; the tables have at
+most 256 and 1024 entries.
 """
 
 from __future__ import annotations
@@ -43,9 +50,9 @@ from tcc_certs.race import enclosures
 UNIT_BITS = 104
 LOG_ERROR = 16
 
-_MAX_BITS = 116  # of an argument, as far as it is looked at
-_FIRST_BITS, _SECOND_BITS = 8, 17  # what a table looks at, after the point
-_FIRST_PLACES, _SECOND_PLACES = 12, 20  # of the factors
+_MAX_BITS = 116  # how many leading bits of an argument are used
+_FIRST_BITS, _SECOND_BITS = 8, 17  # how many fractional bits the index of a table has
+_FIRST_PLACES, _SECOND_PLACES = 12, 20  # how many fractional bits its factors have
 _TO_FIRST = _MAX_BITS - 1 - _FIRST_BITS
 _TO_SECOND = _MAX_BITS - 1 + _FIRST_PLACES - _SECOND_BITS
 _TO_UNITS = _MAX_BITS - 1 + _FIRST_PLACES + _SECOND_PLACES - UNIT_BITS
@@ -54,7 +61,7 @@ _EXTRA = 32
 
 
 class _Factors(dict[int, "tuple[int, int]"]):
-    """For numbers with these leading bits: a factor, and -ln of it; made when it is first asked."""
+    """Maps leading bits of a number to a factor and -ln of the factor, computed on first use."""
 
     def __init__(self, bits: int, places: int) -> None:
         super().__init__()
@@ -62,7 +69,7 @@ class _Factors(dict[int, "tuple[int, int]"]):
         self._places = places
 
     def __missing__(self, leading: int) -> tuple[int, int]:
-        # The middle of these numbers is (2 leading + 1) / 2^(bits + 1).
+        # The middle of the numbers with these bits is (2 leading + 1) / 2^(bits + 1).
         places = self._places
         factor = ((2 << places + self._bits + 1) // (2 * leading + 1) + 1) >> 1
         low, _ = enclosures.log_enclosure(1 << places, factor, UNIT_BITS + _EXTRA)
@@ -76,12 +83,12 @@ _second = _Factors(_SECOND_BITS, _SECOND_PLACES)
 
 @lru_cache(maxsize=1 << 12)
 def times_log_two(times: int) -> int:
-    """times * ln 2 in units, off by less than 2."""
+    """times * ln 2 in units, with an error below 2 units."""
     return enclosures.multiple_of_log_two(times, UNIT_BITS)[0]
 
 
 def log_units(value: int, power: int = 0) -> int:
-    """ln(value * 2^power) in units, `value` above 0; off by less than LOG_ERROR."""
+    """ln(value * 2^power) in units, with an error below LOG_ERROR; `value` is above 0."""
     bits = value.bit_length()
     m = value << _MAX_BITS - bits if bits <= _MAX_BITS else value >> bits - _MAX_BITS
     factor, first = _first[m >> _TO_FIRST]
@@ -102,7 +109,7 @@ Fraction: TypeAlias = "tuple[int, int]"
 Scaled: TypeAlias = "tuple[int, int, int]"
 
 WORD = 64
-BASE_BITS = UNIT_BITS  # the first precision that is tried, and the one that arrivals are kept at
+BASE_BITS = UNIT_BITS  # the first precision, which is also that of stored arrivals
 _LAST = 1 << WORD + 1
 _WHOLE = times_log_two(WORD + 1)
 _RESIDUAL_ERROR = LOG_ERROR + 2
@@ -117,9 +124,10 @@ def child_masses(
     """The masses of a node's children in canonical order, in units of 2^-unit.
 
     Args:
-        unit: such that all of them are integers.
-        accept: whether `stop` is a child (the last one).
-        edges: (weight W, count, unit below) in call order, n = count / 2^(unit below) the target's.
+        unit: large enough to make all masses integers.
+        accept: whether `stop` is a child; it is the last one.
+        edges: (weight W, count, unit below) for each edge, in call order.  The race count n of the
+            edge's target is count / 2^(unit below).
         fraction_bits: F.
     """
     masses = [weight * count << unit - fraction_bits - below for weight, count, below in edges]
@@ -129,7 +137,10 @@ def child_masses(
 
 
 def winner(x: int, total: int, masses: Sequence[int]) -> int | None:
-    """The first child j with (2x+1) * total < 2^65 * (mass_0 + .. + mass_j); None: a phantom."""
+    """The index of the child that wins; None if the phantom mass wins.
+
+    It is the first child j with (2x+1) * total < 2^65 * (mass_0 + .. + mass_j).
+    """
     line = (2 * x + 1) * total
     running = 0
     for index, mass in enumerate(masses):
@@ -140,16 +151,17 @@ def winner(x: int, total: int, masses: Sequence[int]) -> int | None:
 
 
 class Arrival:
-    """t of a node: weight * t(parent), and E(x) / n on top where the node did not win.
+    """The arrival t of a node: weight * t(parent), plus E(x) / n unless the node won.
 
-    Never changed; its enclosure is made when it is first asked for.
+    Objects do not change, except that the enclosure is computed on first use.
 
     Attributes:
         parent: the parent's arrival; None at the root.
-        weight: W of the call (2^F for `stop`; at the root unused).
-        fraction_bits: F; the call's weight is W / 2^F.
+        weight: W of the call that leads to the node, or 2^F for `stop`.  The root ignores it.
+        fraction_bits: F; the weight of the call is W / 2^F.
         x: the uniform of the first arrival or of the residual; None for a winner.
-        count: m of the node (1 at a leaf), and `unit`, with n = m / 2^unit.
+        count: m of the node; 1 at a leaf.  The race count n is m / 2^unit.
+        unit: see `count`.
     """
 
     __slots__ = ("_base", "count", "fraction_bits", "parent", "unit", "weight", "x")
@@ -173,7 +185,7 @@ class Arrival:
 
     @property
     def base(self) -> Scaled:
-        """An enclosure at BASE_BITS of relative precision."""
+        """An enclosure of t with BASE_BITS bits of relative precision."""
         base = self._base
         if base is None:
             parent = self.parent
@@ -184,7 +196,10 @@ class Arrival:
         return base
 
     def _settled(self) -> Scaled:
-        """The same, of a node above which several have none; no recursion, as paths are long."""
+        """Compute the enclosures of a node and of its ancestors that have none yet.
+
+        It uses a loop instead of recursion because paths may be long.
+        """
         path = [self]
         node = self.parent
         while node is not None and node._base is None:
@@ -196,7 +211,10 @@ class Arrival:
         return base or (0, 0, 0)
 
     def enclose(self, bits: int) -> Scaled:
-        """Encloses t to `bits` bits of relative precision, less a bit or two a step."""
+        """Enclose t with `bits` bits of relative precision.
+
+        Each step of the path may lose a bit or two.
+        """
         if bits == BASE_BITS:
             return self.base
         path = [self]
@@ -210,7 +228,7 @@ class Arrival:
         return self.base if value is None else value
 
     def _after(self, before: Scaled | None, bits: int) -> Scaled:
-        """The same from an enclosure of the parent's arrival."""
+        """Enclose t, given an enclosure of the parent's arrival; None at the root."""
         low, more, scale = 0, 0, 0
         if before is not None:
             low, more, scale = before
@@ -225,33 +243,34 @@ class Arrival:
             low, more = low + late, more + later
         drop = low.bit_length() - bits
         if drop > 0:
-            # What is cut off of each is less than 1.
+            # Each cut takes off less than 1.
             low, more, scale = low >> drop, (more >> drop) + 2, scale - drop
         return low, more, scale
 
 
 def _residual(x: int, count: int, unit: int, bits: int) -> Scaled:
-    """Encloses E(x) / n, n = count / 2^unit, to `bits` bits of relative precision or a few less.
+    """Enclose E(x) / n, where n = count / 2^unit.
 
-    At BASE_BITS as many bits fewer as U has leading zeros.
+    The relative precision is `bits` bits, or a few less.  At BASE_BITS it is lower by the number of
+    leading zeros of U.
     """
     odd = 2 * x + 1
     size = count.bit_length()
     if bits == BASE_BITS:
-        # E > U = odd / 2^65, and so above 2^39 units.
+        # E > U = odd / 2^65, so E is above 2^39 units
         low = _WHOLE - log_units(_LAST - odd) - _RESIDUAL_ERROR
         more, places = 2 * _RESIDUAL_ERROR, BASE_BITS
     else:
-        # So many bits after the point leave at least `bits` of them in E.
+        # With so many bits after the point E has at least `bits` bits.
         places = bits + WORD + 2 - odd.bit_length()
         low, high = enclosures.log_enclosure(_LAST, _LAST - odd, places)
         more = high - low
-    # 2^size is at most twice the count, and rounding down takes less than 1.
+    # 2^size is at most twice the count, and rounding down loses less than 1
     return (low << size) // count, 2 * more + 1, places + size - unit
 
 
 def neg_log(arrival: Arrival, bits: int) -> enclosures.Enclosure:
-    """Encloses -ln t with `bits` fractional bits, but for the few that the path has lost."""
+    """Enclose -ln t with `bits` fractional bits, except for the few bits that the path loses."""
     if bits == BASE_BITS:
         low, more, scale = arrival.base
         units = log_units(low, -scale)
@@ -259,21 +278,21 @@ def neg_log(arrival: Arrival, bits: int) -> enclosures.Enclosure:
     else:
         low, more, scale = arrival.enclose(bits)
         log_low, log_high = enclosures.log_enclosure(low, 1, bits, -scale)
-    # ln (low + more) <= ln low + more / low, and low is at least half of 2^(its bits)
+    # ln (low + more) <= ln low + more / low, and low is at least half of 2^(number of its bits)
     return -log_high - 1 - (more << bits + 1 >> low.bit_length()), -log_low
 
 
-# ---- What is published of an arrival: -ln t, keys, values and U_P, each rounded once.
+# The published numbers of an arrival, each rounded once: -ln t, keys, values and U_P.
 #
 # Normative text: docs/spec/race.md, section 7.  An enclosure of 104 bits decides nearly all of
-# them; where it does not, it is narrowed until it does.
+# them.  For the others the enclosure is narrowed until it decides.
 
 _DROP = BASE_BITS - WORD
 _HALF, _CUT = 1 << _DROP - 1, (1 << _DROP) - 1
 
 
 class Published(NamedTuple):
-    """What a ledger says of a node: Q64.64 numbers, and which of them had to be clamped."""
+    """The published numbers of a node in Q64.64, and whether they were clamped."""
 
     neg_log_t: int
     key: int
@@ -282,30 +301,31 @@ class Published(NamedTuple):
 
     @property
     def clamped(self) -> bool:
-        """Whether either was."""
+        """Return whether -ln t or the key was clamped."""
         return self.neg_log_t_clamped or self.key_clamped
 
 
 def clamp(value: int) -> int:
-    """The nearest number that Q64.64 has."""
+    """The number in the range of Q64.64 that is nearest to `value`."""
     return min(max(value, Q64_MIN), Q64_MAX)
 
 
 def publish(arrival: Arrival, bound: Fraction) -> Published:
-    """-ln t, and the key `bound` - ln t, each rounded once; at a leaf the key is its value.
+    """-ln t, and the key `bound` - ln t, each rounded once; the key of a leaf is its value.
 
     Args:
         arrival: t of the node.
-        bound: M of the node, exact: numerator and positive denominator.
+        bound: M of the node as an exact fraction: numerator and positive denominator.
 
     Raises:
-        Rejected: D202 where 4096 bits do not decide a rounding.
+        Rejected: D202 4096 bits do not decide a rounding.
     """
     base = neg_log(arrival, BASE_BITS)
     low, wide = base[0] + _HALF, base[1] - base[0]
     above = low + (bound[0] << BASE_BITS) // bound[1]
-    # One number from low - 1 to low + wide, and from above - 1 to above + wide + 1: ties are left
-    # open, and `above` may be short by less than 1.
+    # Both ranges must round to one number: low - 1 to low + wide, and above - 1 to above + wide +
+    # 1.  The ends are wider by 1 so that ties stay undecided; `above` may be too low by less than
+    # 1.
     if (low - 1 & _CUT) + wide < _CUT and (above - 1 & _CUT) + wide + 1 < _CUT:
         plain, key = low >> _DROP, above >> _DROP
         if Q64_MIN <= plain <= Q64_MAX and Q64_MIN <= key <= Q64_MAX:
@@ -314,7 +334,11 @@ def publish(arrival: Arrival, bound: Fraction) -> Published:
 
 
 def _decided(arrival: Arrival, bound: Fraction, base: enclosures.Enclosure) -> Published:
-    """The same with as much precision as it takes; `base` is the enclosure at BASE_BITS."""
+    """Round as :func:`publish` does, with as much precision as is needed.
+
+    Args:
+        base: the enclosure at BASE_BITS.
+    """
 
     def rounded(bits: int, numerator: int, denominator: int) -> enclosures.Enclosure:
         low, high = base if bits == BASE_BITS else neg_log(arrival, bits)
@@ -332,7 +356,7 @@ def leaf_uniform(arrival: Arrival) -> int:
     """U_P = floor(2^64 * (1 - exp(-t))) of a leaf.
 
     Raises:
-        Rejected: D202 where 4096 bits do not decide it.
+        Rejected: D202 4096 bits do not decide it.
     """
 
     def enclose(bits: int) -> enclosures.Enclosure:

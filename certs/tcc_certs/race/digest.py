@@ -1,7 +1,7 @@
-"""Digests of prefix contexts and leaves, and the PRF of the race; those of an artifact with them.
+"""Digests of prefix contexts, of leaves and of an artifact, and the pseudorandom words of the race.
 
-Cost: one BLAKE3 call each.  Every layout here is normative; see docs/spec/artifact.md and
-docs/spec/race.md.
+Each digest takes one BLAKE3 call.  Every layout in this module is normative; see
+docs/spec/artifact.md and docs/spec/race.md.
 """
 
 from __future__ import annotations
@@ -18,53 +18,55 @@ FIRST_ARRIVAL, WINNER, RESIDUAL, PER_LEAF, REST_WINNER, REST_ARRIVAL = 1, 2, 3, 
 
 
 def root_context(document: Mapping[str, Json]) -> bytes:
-    """D(root)."""
+    """D(root), the digest of the root context document."""
     return blake(b"tcc.ctx.root.v1\x00" + encode(document))
 
 
 def child_context(parent: bytes, call: bytes) -> bytes:
-    """D(v . a), from D(v) and the call's canonical text."""
+    """D(v.a), from D(v) and the canonical text of the call a."""
     return blake(b"\x01" + parent + call)
 
 
 def leaf_digest(context: bytes) -> bytes:
-    """L(P), the leaf under the prefix context D(P): stop here."""
+    """L(P), the id of the plan P that ends at the prefix with the digest `context`."""
     return blake(b"\x02" + context)
 
 
 def rest_place(context: bytes, step: int) -> bytes:
-    """What the uniforms of a step of the rest race at D(v) are drawn for."""
+    """The id that the uniforms of one step of the rest race at a node are derived from."""
     return context + step.to_bytes(4, "little")
 
 
 def rest_digest(context: bytes, step: int) -> bytes:
-    """The id of what of a node is left at a step of the rest race; orders ties alone."""
+    """The id of a `rest` item: the remainder of a node at one step; it only decides ties."""
     return blake(b"\x03" + rest_place(context, step))
 
 
 def hkdf(ikm: bytes, salt: bytes, info: bytes) -> bytes:
-    """HKDF-SHA256 (RFC 5869), 32 bytes of output."""
-    from hmac import digest  # here: it loads OpenSSL, and who compiles draws no race
+    """HKDF-SHA256 (RFC 5869) with 32 bytes of output."""
+    from hmac import digest  # imported here: it loads OpenSSL, which a compiler does not need
 
     return digest(digest(salt, ikm, "sha256"), info + b"\x01", "sha256")
 
 
 def race_key(seed: bytes, salt: bytes) -> bytes:
-    """K, the PRF key of one race; `salt` is D(root) where no beacon and no nonce are used."""
+    """K, the key of one race; `salt` is D(root)."""
     return hkdf(seed, salt, b"tcc.race.v1")
 
 
 def uniform(key: bytes, purpose: int, identity: bytes) -> int:
-    """x(p, id): 64 bits of the PRF, as an integer; U = (x + 1/2) / 2^64."""
+    """x(p, id): 64 pseudorandom bits as an integer; U = (x + 1/2) / 2^64."""
     word = blake3(bytes((purpose,)) + identity, key=key).digest(8)
     return int.from_bytes(word, "little")
 
 
 class Uniforms:
-    """x(p, id) of one race key, by one hasher that is used again; not for two threads at once.
+    """Computes x(p, id) for one race key.
+
+    It reuses one hasher, so two threads must not use an object at the same time.
 
     Attributes:
-        hasher: keyed with K; in any state between two calls.
+        hasher: keyed with K; its state between two calls does not matter.
     """
 
     __slots__ = ("hasher",)
@@ -73,7 +75,11 @@ class Uniforms:
         self.hasher = blake3(key=key)
 
     def __call__(self, purpose: int, identity: bytes, name: str = "") -> int:
-        """The uniform; `name` is that of its field in a ledger, which says nothing here."""
+        """The uniform x(purpose, identity).
+
+        Args:
+            name: the field of a ledger for the uniform; this class ignores it.
+        """
         hasher = self.hasher
         hasher.reset()
         hasher.update(bytes((purpose,)) + identity)
@@ -81,27 +87,27 @@ class Uniforms:
 
 
 def opening_salt(seed: bytes) -> bytes:
-    """The default opening salt of a seed commitment."""
+    """The default opening salt for the commitment to a seed."""
     return hkdf(seed, b"", b"tcc.opening.v1")
 
 
 def seed_commitment(seed: bytes, salt: bytes) -> bytes:
-    """The commitment to a seed that a ledger opens with."""
+    """The commitment to a seed; a ledger begins with it."""
     return blake(b"tcc.seed.v1\x00" + seed + salt)
 
 
 def uuid7(milliseconds: int, digest: bytes) -> str:
-    """A UUIDv7 of a time and of the first 16 bytes of a digest (RFC 9562), in its usual text."""
+    """The text of a UUIDv7 (RFC 9562) from a time and the first 16 bytes of a digest."""
     return uuid7_of_hex(uuid7_stamp(milliseconds), digest.hex())
 
 
 @lru_cache(maxsize=16)
 def uuid7_stamp(milliseconds: int) -> str:
-    """What every UUIDv7 of a time starts with."""
+    """The first characters of every UUIDv7 of this time, up to the version digit."""
     time = f"{milliseconds:012x}"
     return f"{time[:8]}-{time[8:]}-7"
 
 
 def uuid7_of_hex(stamp: str, h: str) -> str:
-    """The UUIDv7 with this start, of a digest in hex."""
+    """The UUIDv7 with this start and the other digits from a digest in hex."""
     return f"{stamp}{h[13:16]}-{_VARIANT[h[16]]}{h[17:20]}-{h[20:32]}"

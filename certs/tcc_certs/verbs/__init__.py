@@ -1,5 +1,6 @@
 """The verbs of ``python -m tcc_certs``, one file each.
 
-A verb's file has ``add`` (its arguments) and ``run`` (arguments in, a report out); a new verb is
-one more file and one more entry in :mod:`tcc_certs.__main__`.
+The file of a verb has ``add``, which declares its arguments, and ``run``, which takes the arguments
+and returns a report.  A new verb needs one more file and one more entry in
+:mod:`tcc_certs.__main__`.
 """

@@ -1,4 +1,4 @@
-"""What a verb reads, and what it hands back to be printed: here alone text leaves the kernel."""
+"""The input files and the output of the verbs; the kernel prints text only in this module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tcc_certs.formats.codec import Json, encode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerbResult:
-    """An exit code, lines for people, and a document for programs."""
+    """The result of a verb: an exit code, lines for people, and a document for programs."""
 
     exit_code: int
     lines: Sequence[str]
@@ -23,10 +23,10 @@ class VerbResult:
 
 
 def regular(path: Path) -> Path:
-    """`path`, which has to be a regular file: a pipe or a device may never end.
+    """`path`, if it is a regular file; reading from a pipe or a device might never end.
 
     Raises:
-        OSError: it is none, or is not there.
+        OSError: the file does not exist or is not a regular file.
     """
     path.stat()
     if not path.is_file():
@@ -35,21 +35,21 @@ def regular(path: Path) -> Path:
 
 
 def misused(options: Sequence[str], kind: str) -> VerbResult:
-    """Decline options that do not apply to a file.
+    """The result for options that do not apply to a file: exit code 2.
 
     Args:
-        options: as messages name them.
-        kind: what the file is, such as "a proof".
+        options: the options as messages name them.
+        kind: the kind of the file, such as "a proof".
     """
     line = f"DECLINED: {', '.join(options)} cannot be used: this is {kind}"
     return VerbResult(exit_code=2, lines=[line], document={"verdict": "DECLINED", "summary": line})
 
 
 def show(answer: VerbResult, *, as_json: bool) -> None:
-    """Print an answer: its lines, each on one line whatever is in it, or its document.
+    """Print the lines of a result with special characters escaped, or its document as JSON.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the output cannot be written.
     """
     if as_json:
         _write(escaped_json(encode(answer.document).decode("utf-8")), sys.stdout)
@@ -59,12 +59,15 @@ def show(answer: VerbResult, *, as_json: bool) -> None:
 
 
 def complain(line: str) -> None:
-    """Print one line apart from what was asked for."""
+    """Print one line to standard error."""
     _write(escaped(line), sys.stderr)
 
 
 def drop_unwritten() -> None:
-    """Drop what an output did not take: else the interpreter tries again, and exits with 120."""
+    """Drop output that could not be written.
+
+    Otherwise the interpreter would try again at its end, and exit with 120.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None and not stream.closed:
@@ -74,9 +77,9 @@ def drop_unwritten() -> None:
 
 
 def _write(text: str, stream: TextIO | None) -> None:
-    if stream is None:  # it was closed: the exit code still tells
+    if stream is None:  # closed by the caller; the exit code still gives the verdict
         return
-    # A name from a file may hold what the terminal's encoding does not.
+    # A name from a file may have characters that the encoding of the terminal lacks.
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
     stream.flush()

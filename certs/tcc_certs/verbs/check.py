@@ -1,7 +1,7 @@
-"""``check A``: every certificate of an artifact, and with ``--core`` the plans of its core.
+"""``check A``: all certificates of an artifact; with ``--core`` also the plans of its core.
 
-``check PROOF --artifact A`` checks a proof about the core of an artifact, and with ``--implies B``
-that it shows that every session of A is a session of B.
+``check PROOF --artifact A`` checks a proof about the core of an artifact.  With ``--implies B`` the
+proof has to show that every session of A is a session of B.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VERB = "check"
 
 
 def add(parser: ArgumentParser) -> None:
-    """The arguments of the verb."""
+    """Declare the arguments of the verb."""
     parser.add_argument("checked", type=Path, help="the artifact (.tcca), or a proof")
     parser.add_argument("--artifact", type=Path, help="the artifact that a proof is about")
     parser.add_argument(
@@ -35,10 +35,10 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> VerbResult:
-    """The verdict on the file that the arguments name.
+    """Check the file that the arguments name and return the verdict.
 
     Raises:
-        OSError: the file cannot be read.
+        OSError: a file cannot be read.
     """
     data = regular(options.checked).read_bytes()
     if options.artifact is not None:

@@ -1,6 +1,6 @@
-"""``validate L --artifact A``, where the ledger says in its first line that it is one of a session.
+"""``validate L --artifact A`` for a ledger whose first line says that it is of a session.
 
-Source: docs/spec/session.md.  Cost: that of :func:`tcc_certs.session.validate`.
+Source: docs/spec/session.md.  Cost: the cost of :func:`tcc_certs.session.validate`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def session_document(found: SessionValidation) -> dict[str, Json]:
 
 
 def run(arguments: Namespace) -> VerbResult:
-    """The verdict on the ledger of a session that the arguments name.
+    """Validate the session ledger that the arguments name and return the verdict.
 
     Raises:
         OSError: a file cannot be read.

@@ -1,8 +1,8 @@
-"""``validate L --artifact A``: the ledger of a run, or of a session, against its artifact.
+"""``validate L --artifact A``: check the ledger of a run or session against its artifact.
 
-Source: docs/spec/ledger.md and docs/spec/session.md; which of both it is, is said by its first
-line.  Cost: that of :func:`tcc_certs.replay.validate` or :func:`tcc_certs.session.validate`; the
-ledger is read in chunks, and never held whole.
+The first line of the ledger tells which of the two it is.  Source: docs/spec/ledger.md and
+docs/spec/session.md.  Cost: the cost of :func:`tcc_certs.replay.validate` or
+:func:`tcc_certs.session.validate`.  The ledger is read in chunks, so memory never has all of it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OF_SESSIONS = ("key", "parent", "parent_artifact")
 
 
 class LedgerInput:
-    """The bytes of a ledger's file in chunks, from the start at each iteration."""
+    """The bytes of a ledger file in chunks; each iteration begins at the start of the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -40,22 +40,22 @@ class LedgerInput:
 
 
 def is_session(ledger: bytes | Iterable[bytes]) -> bool:
-    """Whether a ledger says in its first line that it is one of a session.
+    """Return whether the first line of a ledger says that it is the ledger of a session.
 
     Args:
-        ledger: the whole, or chunks of it; no more is read than those of its first line.
+        ledger: all bytes, or chunks of them; only the chunks of the first line are read.
     """
     first = b""
     for chunk in (ledger,) if isinstance(ledger, bytes) else ledger:
         first += chunk[: MAX_LINE_BYTES - len(first)]
         if b"\n" in chunk or len(first) >= MAX_LINE_BYTES:
             break
-    # Inside a text its quotes would be escaped.
+    # inside a JSON string the quotes would be escaped
     return b'"schema":"tcc.session/' in first.partition(b"\n")[0]
 
 
 def add(parser: ArgumentParser) -> None:
-    """The arguments of the verb."""
+    """Declare the arguments of the verb."""
     parser.add_argument("ledger", type=Path, help="the ledger of a run or of a session")
     parser.add_argument(
         "more",
@@ -96,7 +96,7 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> VerbResult:
-    """The verdict on the ledger that the arguments name.
+    """Validate the ledger that the arguments name and return the verdict.
 
     Raises:
         OSError: a file cannot be read.
@@ -131,7 +131,7 @@ def run(arguments: Namespace) -> VerbResult:
 
 
 def document(found: Validation) -> dict[str, Json]:
-    """A validation as the JSON document ``tcc.validate`` 1.0."""
+    """The validation of a run as the JSON document ``tcc.validate`` 1.0."""
     return {
         "format": f"tcc.{VERB}",
         "format_version": "1.0",
@@ -149,12 +149,12 @@ def document(found: Validation) -> dict[str, Json]:
 
 
 def finding_documents(findings: Sequence[Finding]) -> list[Json]:
-    """Findings as the documents of validations have them."""
+    """Findings in the form that the JSON document of a validation has."""
     return [{**asdict(finding), "code": finding.code.value} for finding in findings]
 
 
 def validation_lines(found: Validation | SessionValidation) -> Iterator[str]:
-    """The findings and the verdict, for people."""
+    """The findings and the verdict as lines for people."""
     for finding in found.findings:
         yield (
             f"{finding.code.value} line {finding.line} {finding.field}: "
@@ -177,5 +177,5 @@ def _octets(text: str) -> str:
 
 
 def octets(text: str | None) -> bytes | None:
-    """The bytes of an option in hex that may be left out."""
+    """The bytes of an option in hex; None if the option is not given."""
     return None if text is None else bytes.fromhex(text)
