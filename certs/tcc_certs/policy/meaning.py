@@ -615,7 +615,7 @@ def _not_above(high: Any, low: Any) -> bool:
 
 
 def _equal(one: State, other: State) -> Truth:
-    """Return whether two values are equal."""
+    """Return whether two values are equal; None if this is unsure."""
     if "*" in (one[0], other[0]):
         return _compare_rest(one, other)
     if "d" in (one[0], other[0]):
@@ -669,9 +669,9 @@ def is_null(state: State) -> Truth:
 
 
 def same(one: State, other: State) -> Truth:
-    """Return whether two states are the same.
+    """Return whether two states are the same; None if this is unsure.
 
-    Absent equals absent, and differs from every value.
+    Absent equals absent and differs from every value.  The result is None for an unknown state.
     """
     if one[0] == "none" and other[0] == "none":
         return True

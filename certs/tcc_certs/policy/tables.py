@@ -166,9 +166,9 @@ def reduced(table: Table) -> tuple[Table, tuple[int, ...]]:
 
 
 def blocks_of(moves: Sequence[Sequence[int]], accepts: Sequence[bool]) -> list[int]:
-    """Return, for each state, the number of its class of equivalent states.
+    """Return, for each state, a number that exactly its equivalent states share.
 
-    States of one class refuse the same letters, lead to the same classes, and accept both or
+    Equivalent states refuse the same letters, lead to equivalent states, and accept both or
     neither.  Source: Hopcroft, An n log n algorithm for minimizing states in a finite automaton,
     1971.
     """

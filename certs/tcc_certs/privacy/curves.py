@@ -1,7 +1,7 @@
 """The Renyi curve of each mechanism at every order, and its pure epsilon, rounded up.
 
 Normative text: docs/spec/privacy.md, section 2.  Neighbours are two inputs in which one record is
-replaced.  For the subsampled Gaussian one of the two has a record more.  Numbers are integers in
+replaced.  For the subsampled Gaussian one input has a record that the other lacks.  Numbers are integers in
 units of 10^-40.  They are at least the true numbers, and equal to them if these are short decimals.
 Intermediate results have 176 fractional bits, because they may be divided by alpha - 1 >= 2^-7.  A
 curve may end before the last order; its values at later orders are unknown.
@@ -88,7 +88,7 @@ _WHOLE_ORDERS = [
 
 
 def known_moments(atom: atoms.SubsampledGaussian) -> list[tuple[int, int]]:
-    """Pairs of an order and a moment, for a rate below 1.
+    """Pairs of an order and the value of :func:`moment`, for a rate below 1.
 
     The orders go up to where the order with the least epsilon may be.
     """

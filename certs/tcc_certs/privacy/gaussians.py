@@ -34,9 +34,10 @@ _TERMS = 200  # of the continued fraction
 
 
 def gaussian_shift(parts: Mapping[Part, int]) -> int:
-    """The shift mu of all Gaussians among the parts together, rounded up.
+    """The shift mu of all Gaussians together, in units of 2^-192, rounded up.
 
-    Other parts are ignored.
+    Args:
+        parts: how often each mechanism is used; mechanisms other than Gaussians are ignored.
     """
     squares = 0
     for part, times in parts.items():

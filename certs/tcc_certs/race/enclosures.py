@@ -15,8 +15,8 @@ Weights W(a), F and r(a) are each computed to the last bit (docs/spec/race.md, s
 an exact decimal (numerator, places), and costs are in nano-units.  F is `fraction_bits`, and B is
 `tilt`.
 
-Cost: about 5 us for a logarithm at 200 bits and 15 us for an exponential.  The tables are filled as
-they are used.  A call takes one of each.
+Cost: about 5 us for a logarithm at 200 bits and 15 us for an exponential; each call of an artifact
+takes both.  The tables are filled as they are used.
 """
 
 from __future__ import annotations

@@ -121,8 +121,9 @@ class Executions:
             found: the member; None: it is absent.
 
         Raises:
-            Rejected: S402 another model is chosen, or no model fits.  S404 it names an account, but
-                the session has none.  L709 see :mod:`tcc_certs.replay.asking.account`.
+            Rejected: S402 the member names another model than the rule chooses, no model fits, or
+                the member is present or absent when it should not be.  S404 it names an account,
+                but the session has none.  L709 see :mod:`tcc_certs.replay.asking.account`.
         """
         models = self._models[tool]
         if not models:

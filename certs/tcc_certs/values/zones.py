@@ -43,9 +43,12 @@ class Zone:
         return ms + self.offsets[bisect_right(self.starts, ms) - 1]
 
     def day_start(self, day: int) -> int | None:
-        """Return the first moment at which the clocks show a day, counted from 1970-01-01.
+        """Return the first moment at which the clocks show a day, in UTC milliseconds.
 
         None: the clocks skip the day, or the day starts outside of the recorded time.
+
+        Args:
+            day: the number of the day; 1970-01-01 is day 0.
         """
         midnight = day * DAY
         # Offsets are less than a day, so only offsets that apply within a day of midnight matter.

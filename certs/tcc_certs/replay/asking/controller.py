@@ -187,7 +187,10 @@ class Controller:
     def ranked(
         self, tool: int, models: Sequence[Model], width: int, most: Fraction | None = None
     ) -> list[Choice]:
-        """Return the models that fit the caps, the best first."""
+        """Return the models that fit the caps, the best first.
+
+        :meth:`choose` has the same arguments.
+        """
         offers = [
             self._offer(tool, number, model, width, most) for number, model in enumerate(models)
         ]

@@ -144,7 +144,9 @@ class ReplayRefinement:
         return node if edge.is_open and not edge.tried else None
 
     def choice(self, node: Node, slack: int | None) -> Choice | None:
-        """Return the model for the next question about the edge to `node`; None: no model fits.
+        """Return the model for the next question about the edge to `node`.
+
+        None if no model fits, if all were asked, or if the run never asks.
 
         Args:
             slack: the slack of the item that needs the question, Q64.64; None: not known.
