@@ -1,10 +1,10 @@
 """The Renyi curve of each mechanism at every order, and its pure epsilon, rounded up.
 
 Normative text: docs/spec/privacy.md, section 2.  Neighbours are two inputs in which one record is
-replaced.  For the subsampled Gaussian one input has a record that the other lacks.  Numbers are integers in
-units of 10^-40.  They are at least the true numbers, and equal to them if these are short decimals.
-Intermediate results have 176 fractional bits, because they may be divided by alpha - 1 >= 2^-7.  A
-curve may end before the last order; its values at later orders are unknown.
+replaced.  For the subsampled Gaussian one input has a record that the other lacks.  Numbers are
+integers in units of 10^-40.  They are at least the true numbers, and equal to them if these are
+short decimals.  Intermediate results have 176 fractional bits, because they may be divided by
+alpha - 1 >= 2^-7.  A curve may end before the last order; its values at later orders are unknown.
 
     randomised response   ln(p^a q^(1-a) + q^a p^(1-a) + (k-2) q) / (a-1), q = (1-p)/(k-1)
     Gaussian, discrete    a * sensitivity^2 / (2 sigma^2)
