@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import io
 import json
-import os
 import select
 import signal
 import subprocess
@@ -22,7 +21,9 @@ from tcc.main import main
 from tcc_certs.session.validation import SessionValidation, validate
 from tcc_runtime.gate.gate import Gate
 from tcc_runtime.gate.keys import key_path, read_key
+from tests import forking
 from tests.cli.documents import check_printed
+from tests.forking import Forked, environment, launcher
 
 SERVERS = Path(__file__).parent / "servers"
 ROOT = Path(__file__).parents[2]
@@ -42,28 +43,24 @@ before act require no delete_case
 """
 
 
-def environment(**more: str) -> dict[str, str]:
-    """The environment of a process that runs what these tests run: the wheel, or the sources."""
-    path = os.pathsep.join(entry for entry in sys.path if entry)
-    return {**os.environ, "PYTHONPATH": path, **more}
+SDK = ("answering.py", "everything.py", "offering.py", "official.py", "slow.py")
+
+
+def serving(server: str) -> list[str]:
+    """The command of a server in ``servers``."""
+    path = str(SERVERS / server)
+    return launcher("sdk", path) if server in SDK else [sys.executable, path]
 
 
 def tcc(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
     """A command that runs to its end; what it prints as JSON is held to its schema.
 
-    In this process where the command serves nobody and needs no environment: it starts at once.
+    In this process where the command serves nobody and needs no environment.
     """
     if arguments[0] in ("compile", "session", "validate") and not more:
         ended = _here(arguments)
     else:
-        ended = subprocess.run(
-            [sys.executable, "-m", "tcc", *arguments],
-            env=environment(**more.pop("env", {})),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            **more,
-        )
+        ended = forking.run(arguments, env=environment(**more.pop("env", {})), **more)
     check_printed(list(arguments), ended.stdout)
     return ended
 
@@ -112,17 +109,11 @@ class Relayed:
         self.ledger = folder / "s.ledger"
         self.executed_in = folder / "executed"
         self._artifact = artifact
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "tcc", "gate", str(artifact)),
-                *("--ledger", str(self.ledger), *options),
-                *(("--", sys.executable, str(SERVERS / server)) if server else ()),
-            ],
+        command = ("--", *serving(server)) if server else ()
+        self.process = Forked(
+            ["gate", str(artifact), "--ledger", str(self.ledger), *options, *command],
             env=environment(EXECUTED=str(self.executed_in), **(env or {})),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
+            buffering=0,
         )
         self._rest = b""
         self._last = 0

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
 import tcc
 from tests.answer_forms import ERROR, FINE, FORMS, GRAMMAR, LONG, SHORT, TIMES, Form
-from tests.mcp.speaking import SERVERS, environment
+from tests.mcp.sdk import parameters
+from tests.mcp.speaking import serving
 from tests.mcp.test_http import web
 
 REPEAT = GRAMMAR.replace("say", "repeat")
-SERVER = str(SERVERS / "answering.py")
 
 
 def saved(folder: Path, text: str) -> Path:
@@ -33,13 +31,11 @@ def over_stdio(folder: Path, artifact: Path, say: Callable[[Client], Awaitable[N
     ledger = folder / "s.ledger"
 
     async def whole() -> None:
-        arguments = ["-m", "tcc", "gate", str(artifact), "--ledger", str(ledger), "--no-durable"]
-        parameters = StdioServerParameters(
-            command=sys.executable,
-            args=[*arguments, "--", sys.executable, SERVER],
-            env=environment(),
+        started = parameters(
+            *("gate", str(artifact), "--ledger", str(ledger), "--no-durable"),
+            *("--", *serving("answering.py")),
         )
-        async with Client(stdio_client(parameters)) as client:
+        async with Client(stdio_client(started)) as client:
             await say(client)
 
     asyncio.run(asyncio.wait_for(whole(), 60))

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 from mcp.types import ElicitResult
 
 import tcc as library
-from tests.mcp.speaking import SERVERS, environment, judged, tcc
+from tests.mcp.sdk import parameters
+from tests.mcp.speaking import judged, serving, tcc
 from tests.mcp.test_http import web
 
 GRAMMAR = """grammar cases version "1"
@@ -65,15 +64,12 @@ def over_stdio(
 
     def talk(say: Callable[[Any], Awaitable[None]]) -> None:
         async def whole() -> None:
-            parameters = StdioServerParameters(
-                command=sys.executable,
-                args=[
-                    *("-m", "tcc", "gate", str(artifact), "--ledger", str(folder / "s.ledger")),
-                    *(*options, "--", sys.executable, str(SERVERS / "official.py")),
-                ],
-                env=environment(EXECUTED=str(folder / "executed")),
+            started = parameters(
+                *("gate", str(artifact), "--ledger", str(folder / "s.ledger"), *options),
+                *("--", *serving("official.py")),
+                EXECUTED=str(folder / "executed"),
             )
-            link = stdio_client(parameters)
+            link = stdio_client(started)
             async with Client(link, mode=mode, elicitation_callback=person) as client:
                 await say(client)
 

@@ -27,7 +27,9 @@ from mcp.client.client import Client
 
 from tcc.main import cli
 from tcc_runtime.mcp.tokens import InvalidToken, Tokens
-from tests.mcp.speaking import GRAMMAR, SERVERS, environment, judged
+from tests import forking
+from tests.forking import Forked, environment
+from tests.mcp.speaking import GRAMMAR, judged, serving
 
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 GREETING = {
@@ -66,17 +68,18 @@ class Web:
         self.store = folder / "store"
         self.artifact = artifact
         self.executed_in = folder / "executed"
-        self.process = subprocess.Popen(
-            [
-                *before,
-                *(sys.executable, "-m", "tcc", "gate", str(artifact), "--store", str(self.store)),
-                *("--http", "127.0.0.1:0", "--no-durable", *options, "--", sys.executable),
-                str(SERVERS / server),
-            ],
-            env=environment(EXECUTED=str(self.executed_in)),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        command = [
+            *("gate", str(artifact), "--store", str(self.store), "--http", "127.0.0.1:0"),
+            *("--no-durable", *options, "--", *serving(server)),
+        ]
+        env = environment(EXECUTED=str(self.executed_in))
+        self.process: Forked | subprocess.Popen[bytes]
+        if before:
+            before = [*before, sys.executable, "-m", "tcc"]
+            pipe = subprocess.PIPE
+            self.process = subprocess.Popen([*before, *command], env=env, stdout=pipe, stderr=pipe)
+        else:
+            self.process = Forked(command, env=env, stdin=False)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, self.process.stderr.read() if self.process.stderr else b""
@@ -777,10 +780,8 @@ def test_without_its_account_a_gate_does_not_start(tmp_path: Path, compiled: Pat
         (tmp_path / "a.tcca", ("--account", str(compiled)), 1),
     ):
         for where in (("--store", tmp_path / "s", "--http", "127.0.0.1:0"), ("--ledger", "l")):
-            command = (sys.executable, "-m", "tcc", "gate", artifact, *where, *more, "--", "false")
-            ran = subprocess.run(
-                [*map(str, command)], env=environment(), capture_output=True, text=True, timeout=60
-            )
+            command = ("gate", artifact, *where, *more, "--", "false")
+            ran = forking.run([*map(str, command)], env=environment())
             assert ran.returncode == code and "account" in ran.stderr, ran.stderr
             assert "Traceback" not in ran.stderr
     assert not (tmp_path / "s").exists()

@@ -6,9 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
-import socket
-import subprocess
-import sys
+import shlex
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -16,14 +14,14 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 import tcc as library
-from tests.mcp.speaking import SERVERS, Relayed, environment, tcc
+from tests.mcp.sdk import listening, parameters
+from tests.mcp.speaking import Relayed, serving, tcc
 from tests.mcp.test_http import KEYS, Web, pem, signed, web
 
 TEXT = """grammar cases version "1"
@@ -51,50 +49,25 @@ def talk(
     **callbacks: Any,
 ) -> None:
     """Let the SDK's client talk to a gate; by default before the SDK's server over stdio."""
-    offering = ("--", sys.executable, str(SERVERS / "offering.py"))
+    offering = ("--", *serving("offering.py"))
     is_said = "--" in options or "--server" in options
     behind = options if is_said else (*options, *offering)
 
     async def whole() -> None:
-        gate = ("-m", "tcc", "gate", str(artifact), "--ledger", str(folder / "s.ledger"))
-        parameters = StdioServerParameters(
-            command=sys.executable,
-            args=[*gate, *behind],
-            env=environment(EXECUTED=str(folder / "executed")),
+        started = parameters(
+            *("gate", str(artifact), "--ledger", str(folder / "s.ledger"), *behind),
+            EXECUTED=str(folder / "executed"),
         )
-        async with Client(stdio_client(parameters), mode=mode, **callbacks) as client:
+        async with Client(stdio_client(started), mode=mode, **callbacks) as client:
             await say(client)
 
     asyncio.run(asyncio.wait_for(whole(), 60))
 
 
-@contextlib.contextmanager
-def free_server(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """The SDK's server over HTTP: its process and its URL."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, str(SERVERS / "offering.py")],
-        env=environment(EXECUTED=str(folder / "executed"), PORT=str(port)),
-        stderr=subprocess.DEVNULL,
-    )
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            break
-        time.sleep(0.05)
-    try:
-        yield process, f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.kill()
-        process.wait()
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of the SDK's server."""
-    with free_server(tmp_path_factory.mktemp("served")) as (_, url):
+    with listening(tmp_path_factory.mktemp("served"), "offering.py") as (_, url):
         yield url
 
 
@@ -451,7 +424,7 @@ def test_several_servers_and_what_passes_exclude_each_other(tmp_path: Path) -> N
         "100)", '100) { bind mcp "a" "refund" }'
     )
     artifact = compiled(tmp_path, "prompts, input", bound)
-    server = f"a={sys.executable} {SERVERS / 'offering.py'}"
+    server = f"a={shlex.join(serving('offering.py'))}"
     done = tcc("gate", str(artifact), "--ledger", str(tmp_path / "l"), "--server", server)
     assert done.returncode == 2 and "pass prompts" in done.stderr
     assert not (tmp_path / "l").exists()

@@ -88,7 +88,7 @@ def test_reload_is_for_a_store_and_one_server(options: tuple[str, ...], tmp_path
     path = tmp_path / "cases.tcca"
     put(path, GRAMMAR)
     command = () if "--server" in options else ("--", sys.executable, str(SERVERS / "hostile.py"))
-    found = tcc("gate", path, "--reload", *options, *command, cwd=tmp_path)
+    found = tcc("gate", str(path), "--reload", *options, *command, cwd=tmp_path)
     assert found.returncode == 2
     assert "--reload is for --store, and for one server" in found.stderr
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +15,8 @@ from tcc_runtime.mcp.links.http_client import Remote, check_header, check_url
 from tcc_runtime.mcp.wire import Request, Response
 from tests.mcp.behind import Behind, pause
 from tests.mcp.odd import Odd
-from tests.mcp.speaking import SERVERS, environment, judged
+from tests.mcp.sdk import listening
+from tests.mcp.speaking import judged
 from tests.mcp.test_servers import executed, talk
 
 VERSION = "2026-07-28"
@@ -29,22 +26,8 @@ VERSION = "2026-07-28"
 def official(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """The official SDK's server over HTTP, and the folder of what it executes."""
     folder = tmp_path_factory.mktemp("official")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, str(SERVERS / "official.py")],
-        env=environment(EXECUTED=str(folder / "executed"), PORT=str(port)),
-        stderr=subprocess.DEVNULL,
-    )
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            break
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}/mcp", folder
-    process.kill()
-    process.wait()
+    with listening(folder, "official.py") as (_, url):
+        yield url, folder
 
 
 @pytest.mark.parametrize("protocol", ["handshake", VERSION])
@@ -272,20 +255,7 @@ def test_other_headers_are_refused(name: str, value: str) -> None:
 def test_a_call_that_a_lone_server_is_not_there_for_did_not_happen(
     tmp_path: Path, artifact: Path
 ) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, str(SERVERS / "official.py")],
-        env=environment(EXECUTED=str(tmp_path / "executed"), PORT=str(port)),
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        until = time.monotonic() + 30
-        while time.monotonic() < until:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                break
-            time.sleep(0.05)
+    with listening(tmp_path, "official.py") as (process, url):
 
         async def say(client: Any) -> None:
             opened = await client.call_tool("open_case", {"id": "c-1"})
@@ -295,11 +265,7 @@ def test_a_call_that_a_lone_server_is_not_there_for_did_not_happen(
             refused = await client.call_tool("open_case", {"id": "c-1"})
             assert refused.is_error and refused.structured_content["code"] == "R307"
 
-        url = f"http://127.0.0.1:{port}/mcp"
         talk(tmp_path, artifact, say, "--protocol", "handshake", "--", url)
-    finally:
-        process.kill()
-        process.wait()
     records = [json.loads(line) for line in (tmp_path / "l").read_text().splitlines()]
     outcomes = [one["outcome"] for one in records if one["kind"] == "outcome"]
     assert outcomes == ["done", "failed"]

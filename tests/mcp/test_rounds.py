@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import random
-import sys
+import shlex
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,9 +20,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult, ListRootsResult, Root
 
-from tests.mcp.speaking import SERVERS, Relayed
+from tests.mcp.sdk import listening
+from tests.mcp.speaking import Relayed, serving
 from tests.mcp.test_http import KEYS, VERSION, Web, pem, signed, web
-from tests.mcp.test_passing import TEXT as OFFERED, compiled, free_server, served, talk
+from tests.mcp.test_passing import TEXT as OFFERED, compiled, served, talk
 
 __all__ = ["served"]
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -564,7 +565,7 @@ def test_several_servers_ask_through_the_hub(tmp_path: Path) -> None:
     bound = OFFERED.replace("20)", '20) { bind mcp "a" "open_case" }', 1).replace(
         "100)", '100) { bind mcp "a" "refund" }'
     )
-    server = f"a={sys.executable} {SERVERS / 'offering.py'}"
+    server = f"a={shlex.join(serving('offering.py'))}"
     artifact = compiled(tmp_path, "input", bound)
     options = ("--server", server, "--protocol", "2026-07-28")
     talk(tmp_path, artifact, "auto", say, *options, elicitation_callback=sure,
@@ -592,7 +593,7 @@ class Hubbed(Asked):
             head = next(line for line in bound.splitlines() if line.startswith(f"tool {tool}"))
             bound = bound.replace(head, f'{head} {{ bind mcp "a" "{tool}" }}')
         bound = bound.replace("{ parallel }", '{ parallel bind mcp "a" "look" }')
-        command = f"a={sys.executable} {SERVERS / 'asking.py'}"
+        command = f"a={shlex.join(serving('asking.py'))}"
         super().__init__(
             folder, compiled(folder, "input", bound), "--server", command, *options,
             server="", env=env,
@@ -616,7 +617,7 @@ def test_of_several_servers_one_of_the_handshake_asks_for_nothing(tmp_path: Path
 @pytest.mark.parametrize("way", ["url", "hub"])
 def test_a_later_round_that_is_not_sent_leaves_it_unknown(tmp_path: Path, way: str) -> None:
     """Its first round came to the server: that nothing happened is known of no such call."""
-    with free_server(tmp_path) as (process, url):
+    with listening(tmp_path, "offering.py") as (process, url):
 
         async def gone(_: Any, __: Any) -> ElicitResult:
             process.kill()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import stat
 import sys
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
@@ -27,7 +27,8 @@ from tcc_runtime.mcp.links.http_client import Remote
 from tcc_runtime.mcp.links.stdio import Program
 from tests.mcp.behind import Behind, pause
 from tests.mcp.odd import Odd
-from tests.mcp.speaking import SERVERS, environment, judged, tcc
+from tests.mcp.sdk import parameters
+from tests.mcp.speaking import judged, serving, tcc
 
 TWO = """grammar two version "1"
 
@@ -38,7 +39,6 @@ tool remove(id: text, how?: text) { bind mcp "yard" "delete_case" }
 limit depth <= 30
 before act require open_case(same id)
 """
-OFFICIAL = [sys.executable, str(SERVERS / "official.py")]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def server(name: str, *, pid: Path | None = None, file: str = "official.py") -> list[str]:
     """An option for a server, which notes its process where it is asked to."""
-    command = f"{sys.executable} {SERVERS / file}"
+    command = shlex.join(serving(file))
     if pid is not None:
         command = f"sh -c 'echo $$ > {pid}; exec {command}'"
     return ["--server", f"{name}={command}"]
@@ -60,12 +60,11 @@ def talk(folder: Path, artifact: Path, say: Callable[[Any], Awaitable[None]], *m
     """Let the SDK's client talk to a gate before several servers."""
 
     async def whole() -> None:
-        parameters = StdioServerParameters(
-            command=sys.executable,
-            args=["-m", "tcc", "gate", str(artifact), "--ledger", str(folder / "l"), *more],
-            env=environment(EXECUTED=str(folder / "executed")),
+        started = parameters(
+            *("gate", str(artifact), "--ledger", str(folder / "l"), *more),
+            EXECUTED=str(folder / "executed"),
         )
-        async with Client(stdio_client(parameters), mode="auto") as client:
+        async with Client(stdio_client(started), mode="auto") as client:
             await say(client)
 
     asyncio.run(asyncio.wait_for(whole(), 60))
@@ -157,7 +156,6 @@ def test_a_server_with_other_tools_than_were_locked_is_away(tmp_path: Path, two:
     ended = tcc(
         *("gate", str(two), "--ledger", str(tmp_path / "l"), "--lock", str(lock)),
         *(*server("desk"), *server("yard")),
-        input="",
     )
     assert (ended.returncode, "is not the one that was locked" in ended.stderr) == (2, True)
     assert not (tmp_path / "l").exists()
@@ -311,24 +309,24 @@ def test_a_call_to_a_url_that_is_not_reached_was_not_sent() -> None:
 def test_wrong_options_are_refused(
     tmp_path: Path, two: Path, options: list[str], said: str
 ) -> None:
-    ended = tcc("gate", str(two), "--ledger", str(tmp_path / "l"), *options, input="")
+    ended = tcc("gate", str(two), "--ledger", str(tmp_path / "l"), *options)
     assert (ended.returncode, said in " ".join(ended.stderr.split())) == (2, True), ended.stderr
     assert not (tmp_path / "l").exists()
 
 
 def test_a_configuration_is_imported_and_rewritten(tmp_path: Path) -> None:
     config = tmp_path / "mcp.json"
+    command, *arguments = serving("official.py")
     secret = {"EXECUTED": str(tmp_path / "executed"), "TOKEN": "s3cret"}
     servers = {
-        name: {"command": OFFICIAL[0], "args": OFFICIAL[1:], "env": secret}
-        for name in ("desk", "yard")
+        name: {"command": command, "args": arguments, "env": secret} for name in ("desk", "yard")
     }
     config.write_text(json.dumps({"mcpServers": servers}))
     grammar, out = tmp_path / "g.tcg", tmp_path / "out.json"
     import_it = ("import", "mcp", "--config", str(config), "-o", str(grammar))
     done = tcc(*import_it, "--rewrite", str(out))
     assert done.returncode == 0, done.stderr
-    assert f"starts desk: {OFFICIAL[0]}" in done.stderr
+    assert f"starts desk: {command}" in done.stderr
     text = grammar.read_text("ascii")
     assert "tool desk_open_case" in text
     assert 'bind mcp "yard" "delete_case"' in text
@@ -342,10 +340,7 @@ def test_a_configuration_is_imported_and_rewritten(tmp_path: Path) -> None:
     assert json.loads(config.read_text()) == {"mcpServers": servers}
 
     async def whole() -> None:
-        parameters = StdioServerParameters(
-            command=sys.executable, args=["-m", "tcc", *told["tcc"]["args"]], env=environment()
-        )
-        async with Client(stdio_client(parameters), mode="auto") as client:
+        async with Client(stdio_client(parameters(*told["tcc"]["args"])), mode="auto") as client:
             for name in ("desk_open_case", "yard_open_case"):
                 assert not (await client.call_tool(name, {"id": "c-1"})).is_error
 

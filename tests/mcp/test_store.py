@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.mcp.speaking import SERVERS, environment, tcc
+from tests.forking import Forked, environment
+from tests.mcp.speaking import serving, tcc
 
 LIMITED = """grammar once version "1"
 
@@ -25,14 +24,10 @@ class Client:
     """A connection to `tcc gate`, line by line."""
 
     def __init__(self, folder: Path, artifact: Path, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "tcc", "gate", str(artifact), *options),
-                *("--", sys.executable, str(SERVERS / "hostile.py")),
-            ],
+        self.process = Forked(
+            ["gate", str(artifact), *options, "--", *serving("hostile.py")],
             env=environment(EXECUTED=str(folder / "executed")),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        )
         self._last = 0
         self.ask(
             "initialize",
@@ -42,8 +37,8 @@ class Client:
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self._last += 1
         message = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params}
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps(message) + "\n")
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
         self.process.stdin.flush()
         while True:
             found = json.loads(self.process.stdout.readline())
@@ -55,7 +50,8 @@ class Client:
 
     def end(self) -> tuple[int, str]:
         said = self.process.communicate(timeout=30)[1]
-        return self.process.returncode, said
+        assert self.process.returncode is not None
+        return self.process.returncode, said.decode()
 
 
 @pytest.fixture(scope="module")

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
 import tcc
-from tests.mcp.speaking import SERVERS, environment
+from tests.mcp.sdk import parameters
+from tests.mcp.speaking import serving
 
 SECONDS = 0.3
 GRAMMAR = """grammar files version "1"
@@ -39,15 +38,12 @@ def made(folder: Path, artifact: Path, names: list[tuple[str, str]]) -> tuple[fl
     """So many calls sent at once: how long they took together, and their results."""
 
     async def whole() -> tuple[float, list[Any]]:
-        parameters = StdioServerParameters(
-            command=sys.executable,
-            args=[
-                *("-m", "tcc", "gate", str(artifact), "--ledger", str(folder / "s.ledger")),
-                *("--", sys.executable, str(SERVERS / "slow.py")),
-            ],
-            env=environment(SECONDS=str(SECONDS)),
+        started = parameters(
+            *("gate", str(artifact), "--ledger", str(folder / "s.ledger")),
+            *("--", *serving("slow.py")),
+            SECONDS=str(SECONDS),
         )
-        async with Client(stdio_client(parameters)) as client:
+        async with Client(stdio_client(started)) as client:
             await client.call_tool("read", {"path": "warm"})
             began = time.monotonic()
             calls = [client.call_tool(tool, {"path": path}) for tool, path in names]

@@ -14,7 +14,7 @@ from typing import Any
 from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult, ListRootsRequest
 
-server = MCPServer("offering", version="1.0")
+server = MCPServer("offering", version="1.0", log_level="WARNING")
 
 
 def executed(name: str, **arguments: object) -> None:

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from mcp.server.mcpserver import MCPServer
 from pydantic import BaseModel, Field
 
-server = MCPServer("official", version="1.2")
+server = MCPServer("official", version="1.2", log_level="WARNING")
 
 
 class Colour(StrEnum):
