@@ -1,6 +1,7 @@
-"""What a run gives back, and what it tells while it goes on.
+"""The result of a run, and its progress reports.
 
-Text: docs/spec/race.md, section 9.  Values, keys and gaps are Q64.64 text; costs exact decimals.
+Text: docs/spec/race.md, section 9.  Values, keys and gaps are Q64.64 text; costs are exact
+decimals.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class Found:
         calls: canonical texts.
         leaf_id: L in hex.
         cost_high: None unless the run never learned a cost and knows only its range.
-        assumed: the calls with listed answers, in order.  The plan continues as written only if
-            the tools give these answers.
-        pam: the PaM value for ranking and its rank among the plans; None if nobody asked for it.
+        assumed: the calls with listed answers, in order.  The plan continues as written only if the
+            tools give these answers.
+        pam: the PaM value for ranking and its rank among the plans; None unless requested.
     """
 
     calls: tuple[str, ...]
@@ -74,8 +75,8 @@ class Run:
     Attributes:
         mode: the mode in which the run ended.
         claim_type: the claim about the plans.
-        law: ``softmax`` if the plans are draws of it; ``run_wise_only`` if a cost came from a tool
-            that does not promise one cost for each edge; else ``none``.
+        law: ``softmax`` if the plans are draws of it, else ``run_wise_only`` or ``none``.  With
+            ``run_wise_only``, a cost came from a tool that does not promise one cost for each edge.
         stop: why the run ended.
         plans: the best k plans, best first.
         expansions, leaves: internal nodes expanded, leaves popped.

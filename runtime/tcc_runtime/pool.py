@@ -1,9 +1,9 @@
-"""Many runs over one artifact, on several processes, their results in the order of the requests.
+"""Many runs over one artifact in several processes; results are in the order of the requests.
 
-Text: docs/spec/race.md, section 9; each run is the one that :func:`tcc_runtime.run.search` makes
-of the same request, to the byte.  Every worker maps the one file, so its pages are shared; it opens
-it once, as known by its digest, so a file put in its place is refused.
-Cost: an interpreter's start a worker, a message a run.
+Text: docs/spec/race.md, section 9.  Each run equals the run of :func:`tcc_runtime.run.search` for
+the same request, byte for byte.  All workers map the same file, so its pages are shared.  A worker
+opens the file once and compares its digest, so a replaced file is refused.
+Cost: the start of an interpreter for each worker, a message for each run.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from tcc_runtime.settings.modes import terms_of
 from tcc_runtime.settings.settings import Settings
 from tcc_runtime.workers import Processes
 
-_AHEAD = 4  # requests under way or waiting, for each worker
-_here = threading.local()  # a run keeps tables with its artifact: each thread has its own
+_AHEAD = 4  # requests running or waiting, for each worker
+# a run stores tables in its artifact, so each thread has its own artifact
+_here = threading.local()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +38,10 @@ class RunRequest:
     """One run to make.
 
     Attributes:
-        settings: as for a run alone.
-        ledger: where its ledger goes; None keeps none.
+        settings: as for a single run.
+        ledger: path of its ledger; None writes none.
         started_ms: UTC milliseconds for the ledger.
-        overwrite: replace a ledger that is there.
+        overwrite: True replaces an existing ledger.
     """
 
     settings: Settings
@@ -51,12 +52,12 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What a worker opens an artifact by: its digest.
+    """The data by which a worker opens an artifact.
 
     Attributes:
         digest: hex.
-        verified: whether its certificates were checked, by whoever says so.
-        path: a file with its bytes; None where they come by themselves.
+        verified: True if the sender has checked the certificates.
+        path: a file with the artifact's bytes; None if the bytes are passed separately.
     """
 
     digest: str
@@ -67,18 +68,18 @@ class Opening:
 def runs(
     artifact: Artifact, requests: Iterable[RunRequest], *, processes: int | None
 ) -> Iterator[Run]:
-    """The runs of `requests` over one artifact, in their order.
+    """Run `requests` over one artifact and yield the results in the order of the requests.
 
     Args:
-        artifact: where it is in memory alone, it is written to a temporary file once.
-        requests: taken as they are needed, a few for each process ahead of the results.
-        processes: how many runs are made at a time, at least 1; None: one for each processor.
+        artifact: if it has no file, it is written to a temporary file once.
+        requests: read as needed, a few for each process ahead of the results.
+        processes: the number of runs at a time, at least 1; None: one for each processor.
 
     Raises:
         ValueError: `processes` is less than 1.
-        SettingsError: the artifact does not allow a request's settings; it is not run.
-        LedgerError, AnswerError, Rejected: as the run itself; at that run's place.
-        WorkerLost: a worker was killed, or could not be started; at the place of its run.
+        SettingsError: the artifact does not allow a request's settings; the request is not run.
+        LedgerError, AnswerError, Rejected: raised by a run, in place of its result.
+        WorkerLost: a worker was killed or could not be started; raised in place of its result.
     """
     workers = Processes(processes)
     pending: deque[Future[Run]] = deque()
@@ -102,14 +103,16 @@ def _allowed(artifact: Artifact, requests: Iterable[RunRequest]) -> Iterator[Run
 
 @contextmanager
 def opening_of(artifact: Artifact) -> Iterator[Opening]:
-    """What other processes of this machine open an artifact by; with a file while it lasts."""
+    """Yield the opening of an artifact for other processes of this machine, with a file for the
+    block.
+    """
     with _shared(artifact) as path:
         yield Opening(digest=artifact.digest.hex(), verified=artifact.verified, path=path)
 
 
 @contextmanager
 def _shared(artifact: Artifact) -> Iterator[str]:
-    """A file with the artifact's bytes."""
+    """Yield the path of a file with the artifact's bytes."""
     if artifact.path is not None:
         yield str(artifact.path.resolve())
         return
@@ -123,10 +126,10 @@ def _shared(artifact: Artifact) -> Iterator[str]:
 
 
 def opened(opening: Opening, data: bytes | None = None) -> Artifact:
-    """The artifact in this thread, opened the first time and kept until another one is opened.
+    """Return the artifact of `opening`, which this thread opens once and keeps until the next one.
 
     Args:
-        data: its bytes, where it has no file that this process can read.
+        data: the artifact's bytes, if this process can read no file of it.
 
     Raises:
         Rejected: P101, the file, or `data`, is another artifact.
@@ -135,8 +138,7 @@ def opened(opening: Opening, data: bytes | None = None) -> Artifact:
     kept: tuple[Opening, Artifact] | None = getattr(_here, "kept", None)
     if kept is None or kept[0] != opening:
         source = Path(opening.path or "") if data is None else data
-        # An unverified artifact of another digest would be another artifact: nothing else is
-        # checked.
+        # An unverified artifact needs no other check: with another digest it is another artifact.
         found = load(source, verify=opening.verified, checked=opening.digest)
         kept = _here.kept = opening, found
     return kept[1]

@@ -1,9 +1,10 @@
 """The middle rung: integers of fixed size with a proven error.
 
-Text: docs/spec/race.md, sections 5, 7 and 21; arithmetic and error analysis:
-:mod:`tcc_runtime.numbers.arrivals`.  One published number in 2^19 is open and goes to MPFR.  Runs
-with a ledger begin here; by MPFR alone they take 1.3 to 1.8 times as long (benchmarks, *rungs*).
-Cost: two logarithms for a drawn arrival; a winner some products and sums.
+Text: docs/spec/race.md, sections 5, 7 and 21.  :mod:`tcc_runtime.numbers.arrivals` has the
+arithmetic and the error analysis.  One published number in 2^19 stays open and goes to MPFR.  Runs
+with a ledger begin at this rung.  With MPFR only, they take 1.3 to 1.8 times as long (benchmarks,
+*rungs*).
+Cost: two logarithms for a drawn arrival; some products and sums for a winner.
 """
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ from tcc_runtime.numbers.reals import Reals
 from tcc_runtime.numbers.rung import Path, Published, Rung
 from tcc_runtime.states import Edge, State, Tables, View, WeightedCall
 
-# After the common members: mantissa and exponent of t, ln t, and -beta times the cost, the last two
-# with 112 fractional bits.
+# Members after the common ones: mantissa and exponent of t, ln t, and -beta times the cost. The
+# last two have 112 fractional bits.
 MANTISSA, EXPONENT, LOG, SCORE = range(9, 13)
 _TIME_UNITS = 1 << 76  # a time is within 2^-84, in units of 2^-160
 _REALS = Reals(160)
-_FLOORS = 1 << 12  # that much the scores of a path's calls, each rounded down, may add up to
-_ALONE = arrivals.rate(1, 0)  # of a leaf
+_FLOORS = 1 << 12  # the largest sum of the rounding errors of a path's scores
+_ALONE = arrivals.rate(1, 0)  # the rate of a leaf
 _STOP: Final[Edge] = (b"\x02", b"", None, None, 1 << 62, -1, 0, 0, 0, *_ALONE, 0)
 
 
 class FixedView(View):
-    """A state; 1 / n as `later` takes it, and the residual part of M."""
+    """View of a state, with the residual part of M and with 1 / n in the form that `later`
+    takes.
+    """
 
     __slots__ = ("inverse", "lift", "scale")
 
@@ -42,7 +45,7 @@ class FixedView(View):
 
 
 class _Views:
-    """Views and calls, kept with their tables."""
+    """Views of states and numbers of calls, computed once for each set of tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._bits = tables.artifact.manifest.fraction_bits
@@ -51,14 +54,17 @@ class _Views:
         self._calls: dict[int, tuple[int, int, int, int]] = {}
 
     def view(self, state: State) -> FixedView:
-        """Of a state."""
+        """Return the view of a state."""
         found = self._views.get(state)
         if found is None:
             found = self._views[state] = FixedView(state)
         return found
 
     def call(self, call: WeightedCall) -> tuple[int, int, int, int]:
-        """w = factor * 2^-(63 + shift), the factor of 63 bits; ln w, and -beta cost_low."""
+        """Return factor, shift, ln w and -beta cost_low of a call.
+
+        w = factor * 2^-(63 + shift), and the factor has 63 bits.
+        """
         found = self._calls.get(call.index)
         if found is None:
             size = call.numerator.bit_length()
@@ -77,11 +83,11 @@ def _views_of(tables: Tables) -> _Views:
 
 
 class Fixed(Rung):
-    """Items by integers of fixed size.
+    """Makes items from integers of fixed size.
 
     Args:
         error: the bound of an error, in units of 2^-112.
-        path: the rungs above.
+        path: the finer rungs.
     """
 
     width = 0.0
@@ -93,17 +99,20 @@ class Fixed(Rung):
         self._beta, self._unit = tables.beta, tables.unit
         self._low, self._high = error, arrivals.PART - error
         self._path = path
-        # -ln t of the items that were open; one that is realised later has a word then.
+        # -ln t of the items that a finer rung decided, by id and word. An item that is realised
+        # later gets its word then, and so another entry.
         self._opened: dict[tuple[bytes, int | None], int] = {}
 
     def view(self, state: State) -> View:
-        """A state with its rate and its residual."""
+        """Return the view of a state, with its rate and its residual."""
         return self._views.view(state)
 
     def edge(self, view: View, place: int) -> Edge:
-        """Then factor, shift, ln w, -beta cost, and of the target the residual and the rate.
+        """Create the edge to the child at `place`.
 
-        The last is what a winner's key adds to that of its source: score and residual, less ln w.
+        Members after the common ones: factor, shift, ln w, -beta cost, then residual, inverse rate
+        and scale of the target.  The last member is score plus residual less ln w, which
+        :meth:`bounded` adds to the numbers of the source.
         """
         found = _STOP
         if place < len(view.state.edges):
@@ -117,7 +126,7 @@ class Fixed(Rung):
         return found
 
     def rate(self, view: View, mass: int) -> Any:
-        """1 / n of what is left."""
+        """Return the inverse rate of a remainder with that mass."""
         return arrivals.rate(mass, view.state.scale)
 
     def first(
@@ -130,7 +139,7 @@ class Fixed(Rung):
         place: int = 0,
         held: Held | None = None,
     ) -> Item:
-        """E / n."""
+        """Create an item with t = E / n."""
         own, lift = _ALONE, 0
         if isinstance(view, FixedView):
             own, lift = (view.inverse, view.scale), view.lift
@@ -155,7 +164,7 @@ class Fixed(Rung):
         word: int | None,
         held: Held | None,
     ) -> Item:
-        """A product and two sums."""
+        """Create a winner, with one product and two sums."""
         mantissa, exponent = source[9] * edge[4] >> 63, source[10] + edge[5]
         if mantissa < arrivals.LEAST:
             mantissa, exponent = mantissa << 64, exponent + 64
@@ -179,7 +188,9 @@ class Fixed(Rung):
         idents: Iterable[bytes],
         held: Iterable[Held | None],
     ) -> list[Item]:
-        """A sum for the key, and two for when it is to be made again; no t."""
+        """Create bounded children: one sum for the key, two sums for a later recomputation, and no
+        t.
+        """
         log, score, low, high = source[11], source[12], self._low, self._high
         base = arrivals.HALF - log + score
         found: list[Item] = []
@@ -195,7 +206,7 @@ class Fixed(Rung):
     def lost(
         self, source: Item, edge: Edge, ident: bytes, place: int, word: int, held: Held | None
     ) -> Item:
-        """The same, and an arrival."""
+        """Create a child with a drawn arrival."""
         mantissa, exponent, log = arrivals.later(
             source[9] * edge[4] >> 63, source[10] + edge[5], word, edge[9], edge[10]
         )
@@ -214,7 +225,7 @@ class Fixed(Rung):
     def after(
         self, source: Item, ident: bytes, left: NodeRemainder | int, word: int, rate: Any
     ) -> Item:
-        """An arrival."""
+        """Create the remainder of a node, with a drawn arrival."""
         mantissa, exponent, log = arrivals.later(source[9], source[10], word, rate[0], rate[1])
         view, score = source[2], source[12]
         shown = arrivals.HALF - log
@@ -229,7 +240,7 @@ class Fixed(Rung):
         return self._open(item)
 
     def recost(self, item: Item, cost: int) -> Item:
-        """The same logarithm, another score."""
+        """Return the item with the same arrival and the score of another cost."""
         score = ((-self._beta * cost) << arrivals.FRACTION) // self._unit
         if abs(score - item[SCORE]) <= _FLOORS:
             return item
@@ -239,7 +250,7 @@ class Fixed(Rung):
         return changed if arrivals.decided(shown, key, self._low) else self._open(changed, cost)
 
     def shown(self, item: Item) -> tuple[int, int]:
-        """Nothing is clamped that this rung takes."""
+        """Return -ln t of an item; this rung never clamps a number."""
         if self._opened:
             found = self._opened.get((item[1], item[7]))
             if found is not None:
@@ -247,17 +258,21 @@ class Fixed(Rung):
         return arrivals.HALF - item[LOG] >> arrivals.DROP, 0
 
     def arrival_word(self, leaf: Item) -> int:
-        """Raises: Undecided, where no precision decides."""
+        """Return U_P of a leaf.
+
+        Raises:
+            Undecided: no precision decides it.
+        """
         try:
             return _REALS.arrival_word(_REALS.scaled(leaf[9], leaf[10]), _TIME_UNITS)
         except Undecided:
             return self._path.arrival_word(leaf)
 
     def _open(self, item: Item, cost: int | None = None) -> Item:
-        """The same item with its key, which its own numbers leave open.
+        """Return the item with the key that a finer rung computes.
 
         Raises:
-            Undecided: no precision decides.
+            Undecided: no precision decides the key.
         """
         shown, key = self._path.published(item, cost)
         self._opened[(item[1], item[7])] = shown
@@ -268,7 +283,7 @@ Arrival: TypeAlias = "tuple[int, int, int]"  # mantissa and exponent of t, ln t
 
 
 class FixedWalk:
-    """Integers of fixed size for paths."""
+    """The finer rung above the enclosures: integers of fixed size along a path."""
 
     def __init__(self, tables: Tables, error: int) -> None:
         self._bits = tables.artifact.manifest.fraction_bits
@@ -279,7 +294,7 @@ class FixedWalk:
     def drawn(
         self, before: Arrival | None, calls: list[WeightedCall], word: int, mass: int, scale: int
     ) -> Arrival:
-        """The product of the weights is exact."""
+        """Return a drawn arrival; the product of the weights is exact."""
         mantissa = exponent = 0
         if before is not None:
             mantissa, exponent, _ = before
@@ -290,7 +305,7 @@ class FixedWalk:
     def published(
         self, arrival: Arrival, calls: list[WeightedCall], cost: int, residual: int
     ) -> Published | None:
-        """A sum of logarithms."""
+        """Return -ln t and the key, from a sum of logarithms, or None if they stay open."""
         log = arrival[2] + sum([self._calls.call(call)[2] for call in calls])
         bound = ((-self._beta * cost) << arrivals.FRACTION) // self._unit
         shown = arrivals.HALF - log
@@ -300,5 +315,5 @@ class FixedWalk:
         return None
 
     def exceeded(self, arrival: Arrival, calls: list[WeightedCall]) -> int | None:
-        """Left to MPFR: nobody asks for it twice."""
+        """Return None: U_P is computed once for a leaf, so MPFR computes it directly."""
         return None

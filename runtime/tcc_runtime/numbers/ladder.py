@@ -1,4 +1,4 @@
-"""Which rung a run begins with, and the ladder above it.
+"""Choice of the rung that a run begins with, and construction of the ladder above it.
 
 Text: docs/spec/race.md, sections 7, 21 and 22.
 """
@@ -18,25 +18,26 @@ from tcc_runtime.states import Tables
 
 Numbers: TypeAlias = Literal["floats", "fixed", "mpfr"]
 LONGEST: Final = 4096  # calls of a plan, for the error analyses
-LARGEST: Final = 1 << 48  # of beta * cost, so that no published number can be clamped
+LARGEST: Final = 1 << 48  # greatest beta * cost: below it no published number can be clamped
 
 
 def begin_with(
     artifact: Artifact, wanted: Numbers | None, *, recorded: bool, ranged: bool
 ) -> Numbers:
-    """The rung that a run begins with: the quickest that it allows, or the one that is wanted.
+    """Return the rung that a run begins with: `wanted`, or else the fastest rung that the run
+    allows.
 
     Args:
-        recorded: whether every key is published.
-        ranged: whether costs rise while the run goes on.
+        recorded: True if every key is published.
+        ranged: True if costs can rise during the run.
 
     Raises:
-        ValueError: the run does not allow what is wanted.
+        ValueError: the run does not allow `wanted`.
     """
     allowed: list[Numbers] = ["mpfr"]
     if fits(artifact):
         allowed.append("fixed")
-        # Costs that rise by less than an enclosure is wide would be missed.
+        # An enclosure would miss a cost that rises by less than the enclosure's width.
         if not recorded and not ranged:
             allowed.append("floats")
     if wanted is None:
@@ -47,17 +48,16 @@ def begin_with(
 
 
 def fits(artifact: Artifact) -> bool:
-    """Return whether the error analyses of floats and of integers of fixed size hold for an
-    artifact.
+    """Return whether the error analyses of floats and of fixed-size integers hold for an artifact.
 
-    A kernel has passed it, and no published number can be clamped.
+    They hold if a kernel accepted the artifact and no published number can be clamped.
     """
     longest = artifact.rank(artifact.root)
     return artifact.verified and longest <= LONGEST and _most_cost(artifact) <= LARGEST
 
 
 def _most_cost(artifact: Artifact) -> float:
-    """What beta times the cost of a prefix cannot exceed."""
+    """Return an upper bound of beta times the cost of a prefix, capped at twice `LARGEST`."""
     found = artifact.kept.get("most_cost")
     if isinstance(found, float):
         return found
@@ -78,14 +78,15 @@ def heuristic_of(
     fresh: bool = False,
     cost_of: Callable[[Item], int] | None = None,
 ) -> Callable[[Item], int]:
-    """The PaM value of a leaf, by its own arrival; Q64.64, clamped.
+    """Return a function that computes the PaM value of a leaf from its own arrival: Q64.64,
+    clamped.
 
     Args:
         tau: above 0, exact decimal (numerator, places).
-        fresh, cost_of: as of :func:`rung_of`.
+        fresh, cost_of: see :func:`rung_of`.
 
     Raises:
-        Undecided: (the value) no precision decides.
+        Undecided: raised by the function, if no precision decides.
     """
     walks: list[Callable[[], Finer]] = []
     bits = precision.first
@@ -105,12 +106,12 @@ def rung_of(
     fresh: bool = False,
     cost_of: Callable[[Item], int] | None = None,
 ) -> Rung:
-    """A rung for one run.
+    """Return a rung for one run.
 
     Args:
-        numbers: of those that :func:`begin_with` allows.
-        fresh: whether every arrival is one of its own, as in the literal race.
-        cost_of: the cost of an item's prefix, where it rises while the run goes on.
+        numbers: name of the rung, which :func:`begin_with` allows.
+        fresh: True if each arrival is drawn independently, as in the literal race.
+        cost_of: returns the cost of an item's prefix; only for costs that can rise during the run.
     """
     above: list[Callable[[], Finer]] = []
     path = Path(above, fresh, cost_of)

@@ -1,9 +1,9 @@
-"""The last rung: MPFR, at the precision that decides.
+"""The last rung: MPFR, at the first precision that decides.
 
-Text: docs/spec/race.md, section 7; errors: :mod:`tcc_runtime.numbers.reals`.  Of all numbers it
-alone takes those of artifacts that nobody verified, and those that have to be clamped.
-Cost: one MPFR logarithm for an arrival and one for its logarithm; once in 2^60 numbers or so the
-arrivals of a whole path again.
+Text: docs/spec/race.md, section 7; :mod:`tcc_runtime.numbers.reals` has the errors.  Only this rung
+works for unverified artifacts and for numbers that have to be clamped.
+Cost: one MPFR logarithm for an arrival and another for the arrival's logarithm.  About once in 2^60
+numbers, the arrivals of a whole path are computed again.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tcc_runtime.numbers.reals import Real, Reals, clamped, units
 from tcc_runtime.numbers.rung import KEY_CLAMP, SHOWN_CLAMP, Path, Published, Rung
 from tcc_runtime.states import Edge, State, Tables, View, WeightedCall
 
-# After the common members: t; its relative error in units; ln t and a bound of its error, or of the
-# arrival that it is bounded by; the cost of the prefix in nano-units; -ln t as it is published;
-# which of the two published numbers were clamped.
+# Members after the common ones: t and its relative error in units; ln t and a bound of its error. A
+# bounded item has these of the arrival that bounds it. Then the cost of the prefix in nano-units,
+# the published -ln t, and flags of the published numbers that were clamped.
 TIME, UNITS, LOG, ERROR, COST, SHOWN, CLAMP = range(9, 16)
 
 
 class RealView(View):
-    """A state; `rate` is its n."""
+    """View of a state; `rate` is its n."""
 
     __slots__ = ("rate",)
 
@@ -36,7 +36,7 @@ class RealView(View):
 
 
 class _Views:
-    """Views and calls of one precision, kept with their tables."""
+    """Views and numbers of calls at one precision, stored with the tables."""
 
     def __init__(self, tables: Tables, bits: int) -> None:
         self.reals: Final = Reals(bits)
@@ -45,14 +45,14 @@ class _Views:
         self._calls: dict[int, tuple[Real, int, int]] = {}
 
     def view(self, state: State) -> RealView:
-        """Of a state."""
+        """Return the view of a state."""
         found = self._views.get(state)
         if found is None:
             found = self._views[state] = RealView(state, self.reals)
         return found
 
     def call(self, call: WeightedCall) -> tuple[Real, int, int]:
-        """w, exact; ln w in units of 2^-S, and a bound of its error."""
+        """Return w, which is exact, ln w in units of 2^-S, and an error bound of ln w."""
         found = self._calls.get(call.index)
         if found is None:
             reals = self.reals
@@ -74,11 +74,11 @@ def _views_of(tables: Tables, bits: int) -> _Views:
 
 
 class Mpfr(Rung):
-    """Items by working precision.
+    """Makes items at a working precision.
 
     Args:
-        bits: of precision.
-        path: the rungs above.
+        bits: the precision.
+        path: the same rung at higher precisions.
     """
 
     width = 0.0
@@ -92,11 +92,14 @@ class Mpfr(Rung):
         self._path = path
 
     def view(self, state: State) -> View:
-        """A state with its rate."""
+        """Return the view of a state, with its rate."""
         return self._views.view(state)
 
     def edge(self, view: View, place: int) -> Edge:
-        """Then w, ln w and its error, and the cost of the call."""
+        """Create the edge to the child at `place`.
+
+        Members after the common ones: w, ln w, an error bound of ln w, and the cost of the call.
+        """
         found: Edge
         if place < len(view.state.edges):
             call, target = view.state.edges[place]
@@ -108,7 +111,7 @@ class Mpfr(Rung):
         return found
 
     def rate(self, view: View, mass: int) -> Any:
-        """mass / 2^scale."""
+        """Return mass / 2^scale."""
         return self._reals.scaled(mass, view.state.scale)
 
     def first(
@@ -121,7 +124,12 @@ class Mpfr(Rung):
         place: int = 0,
         held: Held | None = None,
     ) -> Item:
-        """Raises: Undecided, as all that follow."""
+        """Create an item with t = E / n.
+
+        Raises:
+            Undecided: no precision decides the key; :meth:`won`, :meth:`lost`, :meth:`after` and
+                :meth:`recost` raise it too.
+        """
         reals = self._reals
         rate = view.rate if isinstance(view, RealView) else 1
         time = reals.div(reals.exponential(word), rate)
@@ -140,7 +148,7 @@ class Mpfr(Rung):
         word: int | None,
         held: Held | None,
     ) -> Item:
-        """ln t is a sum."""
+        """Create a winner; its ln t is a sum."""
         time = self._reals.mul(edge[4], source[TIME])
         log, error = source[LOG] + edge[5], source[ERROR] + edge[6]
         common = edge[3], None, source, place, edge, word, held
@@ -150,7 +158,7 @@ class Mpfr(Rung):
     def lost(
         self, source: Item, edge: Edge, ident: bytes, place: int, word: int, held: Held | None
     ) -> Item:
-        """One fused operation for the sum."""
+        """Create a child with a drawn arrival; one fused operation makes the sum."""
         reals, target = self._reals, edge[3]
         residual = reals.div(reals.log_tail(word), 1 if target is None else target.rate)
         time = reals.fms(edge[4], source[TIME], residual)
@@ -161,27 +169,31 @@ class Mpfr(Rung):
     def after(
         self, source: Item, ident: bytes, left: NodeRemainder | int, word: int, rate: Any
     ) -> Item:
-        """Likewise."""
+        """Create the remainder of a node; one fused operation makes the sum."""
         reals = self._reals
         time = reals.fms(1, source[TIME], reals.div(reals.log_tail(word), rate))
         error = max(source[UNITS], units(0)) + 1
-        # What the statements have seen of it belongs to the node.
+        # The history of the statements belongs to the node.
         common = source[2], left, source, 0, None, word, source[8]
         return self._drawn(ident, common, time, error, source[COST])
 
     def recost(self, item: Item, cost: int) -> Item:
-        """The same logarithm, another bound."""
+        """Return the item with the same arrival and the key of another cost."""
         if cost == item[COST]:
             return item
         time, error, log, log_error = item[TIME:COST]
         return self._published(item[1], item[2:9], time, error, log, log_error, cost)
 
     def shown(self, item: Item) -> tuple[int, int]:
-        """Kept in the item."""
+        """Return -ln t and the clamp flags, which the item stores."""
         return item[SHOWN], item[CLAMP]
 
     def arrival_word(self, leaf: Item) -> int:
-        """Raises: Undecided, where no precision decides."""
+        """Return U_P of a leaf.
+
+        Raises:
+            Undecided: no precision decides it.
+        """
         try:
             return self._reals.arrival_word(leaf[TIME], leaf[UNITS])
         except Undecided:
@@ -221,7 +233,7 @@ class Mpfr(Rung):
 def _rounded(
     tables: Tables, reals: Reals, log: int, error: int, cost: int, residual: int
 ) -> Published | None:
-    """-ln t and a key, where an error of ln t leaves neither open."""
+    """Return -ln t and a key, or None if the error of ln t leaves one of them open."""
     bound = ((-tables.beta * cost) << reals.shift) // tables.unit
     bound += residual << (reals.shift - 32)
     try:
@@ -231,9 +243,9 @@ def _rounded(
 
 
 class MpfrWalk:
-    """MPFR at one precision, for paths: an arrival is t and its error in units.
+    """MPFR at one precision along a path; an arrival is t and its error in units.
 
-    Each logarithm is of t times a product of weights: two roundings more.
+    Each logarithm is of t times a product of weights, which takes two more roundings.
     """
 
     def __init__(self, tables: Tables, bits: int) -> None:
@@ -249,7 +261,7 @@ class MpfrWalk:
         mass: int,
         scale: int,
     ) -> tuple[Real, int]:
-        """t and its error."""
+        """Return t and its error."""
         reals = self._reals
         residual = reals.div(reals.exponential(word), reals.scaled(mass, scale))
         if before is None:
@@ -260,7 +272,7 @@ class MpfrWalk:
     def published(
         self, arrival: tuple[Real, int], calls: list[WeightedCall], cost: int, residual: int
     ) -> Published | None:
-        """By one logarithm."""
+        """Return -ln t and the key, from one logarithm, or None if one of them stays open."""
         reals = self._reals
         time, error = self._times(arrival, calls)
         log = reals.log(time)
@@ -268,7 +280,7 @@ class MpfrWalk:
         return _rounded(self._tables, reals, log, error, cost, residual)
 
     def exceeded(self, arrival: tuple[Real, int], calls: list[WeightedCall]) -> int | None:
-        """U_P of the product."""
+        """Return U_P of the product, or None if it stays open."""
         try:
             return self._reals.arrival_word(*self._times(arrival, calls))
         except Undecided:
@@ -282,7 +294,7 @@ class MpfrWalk:
 
 
 class HeuristicWalk(MpfrWalk):
-    """The same for PaM values, G / tau - beta C - ln E with G = -ln(-ln U) and U = 1 - e^-E.
+    """Computes PaM values along a path: G / tau - beta C - ln E, G = -ln(-ln U), U = 1 - e^-E.
 
     Args:
         tau: above 0, over `unit`.
@@ -295,7 +307,7 @@ class HeuristicWalk(MpfrWalk):
     def published(
         self, arrival: tuple[Real, int], calls: list[WeightedCall], cost: int, residual: int
     ) -> Published | None:
-        """The value, twice; of E and of -ln U a logarithm each."""
+        """Return the PaM value twice, from a logarithm of E and another of -ln U."""
         reals, tables = self._reals, self._tables
         time, error = self._times(arrival, calls)
         log, late = reals.log(time), reals.late(time, error)

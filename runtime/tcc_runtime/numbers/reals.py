@@ -1,31 +1,33 @@
-"""Working precision: reals as MPFR numbers with a proven error, and roundings that they decide.
+"""Working precision: reals as MPFR numbers with a proven error, and the roundings that they decide.
 
-Text: docs/spec/race.md, section 7.  Cost: one MPFR logarithm for an arrival, one for its
-logarithm; the roundings are a few integer operations.
+Text: docs/spec/race.md, section 7.
+Cost: one MPFR logarithm for an arrival, another for its logarithm.  A rounding is a few integer
+operations.
 
-Error analysis.  Let u = 2^-p at precision p; every MPFR operation here is correctly rounded to
+Error analysis.  Let u = 2^-p at precision p.  Every MPFR operation here is correctly rounded to
 nearest, so it multiplies its exact result by 1 + d with abs(d) <= u.  Write "c units" for a
 relative error of at most (1 + u)^c - 1.
 
-- E = -ln(1 - U) comes from the exact 65-bit number 1 - U = (2 (2^64 - 1 - x) + 1) / 2^65: 1 unit.
-  A race count n = m / 2^(F d) is one rounded integer, scaled exactly: 1 unit.  So E / n: 3 units.
-- A weight w = W / 2^F has at most 63 bits: exact.  t(u) = w t(v) or w t(v) + E / n adds positive
+- E = -ln(1 - U) is computed from the exact 65-bit number 1 - U = (2 (2^64 - 1 - x) + 1) / 2^65: 1
+  unit.  A race count n = m / 2^(F d) is an integer, rounded once and scaled exactly: 1 unit.  So E
+  / n: 3 units.
+- A weight w = W / 2^F has at most 63 bits: exact. t(u) = w t(v) or w t(v) + E / n adds positive
   numbers (fused, one rounding), so it has max(c(v), 3) + 1 units.  With 3 at the root a node at
   depth k has at most k + 3 units: ``units(k)``.
-- y = ln t: c units on t move it by at most (c + 1) u for c < 2^(p/2), its own rounding by at most
-  abs(y) u.  With S = p - 32 fractional bits, L = floor or truncation of y 2^S is off by at most
-  (c + 1 + abs(y)) 2^-32 + 1 units of the last place: ``log_error``, rounded up.
-- A winner has ln t(u) = ln w + ln t(v); the two integers are added and so are their errors.
-- z = e^-t: c units on t move t by c t u, hence z by at most z c t u <= c u (as t e^-t < 1), its
-  rounding by at most u.  With S bits: at most (c + 2) 2^-32 + 1 units of the last place.
+- y = ln t: c units on t move y by at most (c + 1) u for c < 2^(p/2); its own rounding moves it by
+  at most abs(y) u.  With S = p - 32 fractional bits, let L be the floor or the truncation of y 2^S.
+  L is off by at most (c + 1 + abs(y)) 2^-32 + 1 units of the last place: ``log_error``, rounded up.
+- A winner has ln t(u) = ln w + ln t(v).  Both the two integers and their errors are added.
+- z = e^-t: c units on t move t by c t u, hence z by at most z c t u <= c u (as t e^-t < 1).  Its
+  rounding moves z by at most u.  With S bits: at most (c + 2) 2^-32 + 1 units of the last place.
 
-M(v) is a rational and enters as its floor at S bits, 1 unit.  A published number is the rounding
-of every real in the open interval that remains, else it is computed again at a higher precision.
+M(v) is rational and is used as its floor at S bits, 1 unit.  A number is published if all reals in
+the resulting open interval round to it.  Otherwise it is computed again at a higher precision.
 
-Range.  All of this holds as long as no exponent leaves the range of MPFR, about 2^30 in size.  A
-result that leaves it is never 0 or infinite here: the operation raises one of ``UNDECIDED``, and a
-run that meets that ends as one whose rounding stays open.  Where numbers may be of any size, their
-exponents are kept apart: :mod:`tcc_runtime.numbers.tail`.
+Range.  The analysis holds as long as no exponent leaves the range of MPFR, about 2^30 in size.  A
+result beyond the range never becomes 0 or infinite here, because the operation raises an error of
+``UNDECIDED``.  The run then ends as if a rounding had stayed open.  :mod:`tcc_runtime.numbers.tail`
+stores exponents of any size separately.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ FIRST_BITS = 160
 LAST_BITS = 4096
 _GUARD = 32
 _CERTAIN = 46  # e^-46 < 2^-66
-# What says that a number is not known: a rounding stays open, or a result has left its range.
+# The errors of an unknown number: a rounding stays open, or a result has left the range.
 UNDECIDED: Final = (
     Undecided,
     gmpy2.OverflowResultError,
@@ -53,7 +55,9 @@ UNDECIDED: Final = (
 
 
 def context_of(bits: int) -> gmpy2.context:
-    """Arithmetic to nearest at `bits` bits; what leaves its range raises one of `UNDECIDED`."""
+    """Return arithmetic to nearest at `bits` bits; results beyond the range raise errors of
+    `UNDECIDED`.
+    """
     return gmpy2.context(
         precision=bits,
         round=gmpy2.RoundToNearest,
@@ -97,7 +101,7 @@ class Reals:
         context = context_of(bits)
         self.bits = bits
         self.shift = bits - _GUARD
-        # Only this context's methods: an operator would follow the caller's active context.
+        # Use only this context's methods: an operator would use the caller's active context.
         self.add, self.mul, self.div, self.fms = context.add, context.mul, context.div, context.fms
         self._log, self._exp, self._minus = context.log, context.exp, context.minus
         self._exp_less_one, self._log_one_more = context.expm1, context.log1p
@@ -108,57 +112,61 @@ class Reals:
         self._half = 1 << (self.shift - 65)
 
     def scaled(self, mantissa: int, exponent: int) -> Real:
-        """``mantissa * 2^-exponent``: one rounding, none below 2^p."""
+        """Return ``mantissa * 2^-exponent``: one rounding, none below 2^p."""
         return self._halved(self.mul(self._one, mantissa), exponent)
 
     def log_tail(self, word: int) -> Real:
-        """ln(1 - U) = -E of a PRF word, a negative number; 1 unit."""
+        """Return ln(1 - U) = -E of a PRF word, a negative number; 1 unit."""
         return self._log(self.mul(self._unit, 2 * (0xFFFFFFFFFFFFFFFF - word) + 1))
 
     def exponential(self, word: int) -> Real:
-        """E of a PRF word; 1 unit."""
+        """Return E of a PRF word; 1 unit."""
         return self._minus(self.log_tail(word))
 
     def exponential_of(self, word: int) -> Real:
-        """-ln U of a PRF word; 1 unit."""
+        """Return -ln U of a PRF word; 1 unit."""
         return self._minus(self._log(self.mul(self._unit, 2 * word + 1)))
 
     def log(self, value: Real) -> int:
-        """ln of a positive real with S fractional bits; see :func:`log_error` for its error."""
+        """Return ln of a positive real with S fractional bits; see :func:`log_error` for its
+        error.
+        """
         return int(self.mul(self._log(value), self._scale))
 
     def log_error(self, log: int, units: int) -> int:
-        """Bounds the error of :meth:`log` of a number that was `units` units off."""
+        """Return an error bound of :meth:`log` for a number that is `units` units off."""
         return 2 + ((units + 4 + (abs(log) >> self.shift)) >> _GUARD)
 
     def ceilings(self, value: int, error: int) -> tuple[int, int]:
-        """Both ends of ``value +- error``, in units of 2^-S, rounded up to Q64.64."""
+        """Return both ends of ``value +- error``, in units of 2^-S, rounded up to Q64.64."""
         drop = self.shift - 64
         return -(-(value - error) >> drop), -(-(value + error) >> drop)
 
     def nearest(self, value: int, below: int, above: int) -> int:
-        """The Q64.64 number nearest to every real between ``value - below`` and ``value + above``.
+        """Return the Q64.64 number nearest to every real from ``value - below`` to
+        ``value + above``.
 
         Args:
             value, below, above: in units of 2^-S; the ends do not belong to the interval.
 
         Raises:
-            Undecided: they do not all round to one number.
+            Undecided: the reals do not all round to the same number.
         """
         drop = self.shift - 64
         middle = value + self._half
         low = (middle - below) >> drop
-        # Between equal floors no tie remains, so ties to even need no case of their own.
+        # Equal floors exclude a tie, so the code has no case for ties to even.
         if low != (middle + above) >> drop:
             raise Undecided(f"{self.bits} bits do not decide a rounding")
         return low
 
     def late(self, time: Real, units: int) -> tuple[Real, int]:
-        """-ln(1 - e^-t) = -ln U, for t = `time` that is `units` units off; and its own error.
+        """Return -ln(1 - e^-t) = -ln U for a `time` t that is `units` units off, and the error of
+        the result.
 
-        Below 1/2 the step to 1 - e^-t keeps the relative error, and its logarithm is above 0.9;
-        from there on e^-t is below 0.61, t units off for each of t's, and the step from it to the
-        logarithm less than doubles that.
+        Below t = 1/2 the step to 1 - e^-t keeps the relative error, and its logarithm is above 0.9.
+        From 1/2 on, e^-t is below 0.61, and each unit of t moves it by t units.  The step from
+        there to the logarithm less than doubles this error.
         """
         if 2 * time < 1:
             short = self._minus(self._exp_less_one(self._minus(time)))
@@ -168,12 +176,12 @@ class Reals:
         return found, 2 * (units * (int(time) + 1) + 2) + 2
 
     def arrival_word(self, time: Real, units: int) -> int:
-        """U_P = floor(2^64 (1 - e^-t)), for t = `time` that is `units` units off.
+        """Return U_P = floor(2^64 (1 - e^-t)) for a `time` t that is `units` units off.
 
         Raises:
-            Undecided: the enclosure holds more than one.
+            Undecided: the enclosure holds several values.
         """
-        if time > _CERTAIN:  # e^-t < 2^-64, however great t is: a power of e leaves its range
+        if time > _CERTAIN:  # e^-t < 2^-64; for such t the power of e could leave the range
             return (1 << 64) - 1
         drop = self.shift - 64
         middle = int(self.mul(self._exp(self._minus(time)), self._scale))
@@ -187,10 +195,10 @@ class Reals:
 
 
 def units(depth: int) -> int:
-    """The relative error of t at `depth` calls, in units of 2^-p."""
+    """Return the relative error of t at `depth` calls, in units of 2^-p."""
     return depth + 3
 
 
 def clamped(value: int) -> int:
-    """`value` held within signed 128 bits."""
+    """Return `value` limited to signed 128 bits."""
     return max(Q64_MIN, min(Q64_MAX, value))

@@ -1,10 +1,10 @@
 """Interface of a rung of numbers, precision of the ladder, and an item's numbers by a finer rung.
 
-Text: docs/spec/race.md, sections 5, 7, 14 and 18.  A comparison that a rung leaves open is decided
-by walking the item's path again with the next rung: a winner's arrival is its source's times
-weights, so a path costs products and sums along its winners, and an arrival where an item did not
-win.  These are kept, as many paths share them.
-Cost: one or two additions for a winner on the path; for a drawn arrival that of the rung.
+Text: docs/spec/race.md, sections 5, 7, 14 and 18.  If a rung leaves a comparison open, the next
+rung decides it along the item's path.  A winner's arrival is its source's arrival times weights.
+So a path costs products and sums along its winners, and an arrival for each item that did not win.
+Many paths share these arrivals, so they are stored.
+Cost: one or two additions for a winner on the path; the rung's own cost for a drawn arrival.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tcc_runtime.states import Edge, First, State, View, WeightedCall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Precision:
-    """How far each rung is trusted; a wider error costs time, and changes no number.
+    """The error bound assumed for each rung; a wider bound costs time and changes no number.
 
     Attributes:
         margin: of enclosures, relative to the greatest size in them.
         error: of integers of fixed size, in units of 2^-112.
-        first, last: bits of MPFR to begin and to end with.
+        first, last: bits of the first and of the last MPFR precision.
     """
 
     margin: float = 2.0**-38
@@ -45,9 +45,9 @@ class Rung(Protocol):
     """Makes the items of one run.
 
     Attributes:
-        width: how far above its order an item's exact one may be, where that is a float.
-        named: whether the remainder of a node needs its id; else D and the step stand for it.
-        clamping: whether a number that it publishes may have to be clamped.
+        width: the most by which an item's exact order can exceed its order, if that is a float.
+        named: True if a node's remainder needs its id; else D and the step replace the id.
+        clamping: True if a published number may have to be clamped.
     """
 
     width: float
@@ -55,13 +55,15 @@ class Rung(Protocol):
     clamping: bool
 
     def view(self, state: State) -> View:
-        """A state with this rung's numbers."""
+        """Return the view of a state, with this rung's numbers."""
 
     def edge(self, view: View, place: int) -> Edge:
-        """The child of an opened view at `place`; kept there."""
+        """Create the edge to the child of an opened view at `place`, and store it in the view."""
 
     def first_edge(self, view: View, place: int) -> First:
-        """The child that is drawn first, and the rate of the others; kept there."""
+        """Return the edge to the child drawn first and the rate of the others; store both in the
+        view.
+        """
         mass, size = view.left(place)
         others = self.rate(view, mass) if size else None
         edge = None
@@ -71,7 +73,7 @@ class Rung(Protocol):
         return edge, others
 
     def rate(self, view: View, mass: int) -> Any:
-        """What :meth:`after` takes for the remainder of a node."""
+        """Return the rate of a node's remainder in the form that :meth:`after` takes."""
 
     def first(
         self,
@@ -83,7 +85,10 @@ class Rung(Protocol):
         place: int = 0,
         held: Held | None = None,
     ) -> Item:
-        """An arrival of its own, t = E / n: the root, or in the literal race any node or leaf."""
+        """Create an item with an independent arrival t = E / n.
+
+        The item is the root; in the literal race it is any node or leaf.
+        """
 
     def won(
         self,
@@ -94,12 +99,12 @@ class Rung(Protocol):
         word: int | None,
         held: Held | None,
     ) -> Item:
-        """A child with t = w t(source): the winner, or one that is bounded by it."""
+        """Create a child with t = w t(source): the winner, or a child that this t bounds."""
 
     def lost(
         self, source: Item, edge: Edge, ident: bytes, place: int, word: int, held: Held | None
     ) -> Item:
-        """A child with t = w t(source) + E / n."""
+        """Create a child with t = w t(source) + E / n."""
 
     def bounded(
         self,
@@ -109,31 +114,33 @@ class Rung(Protocol):
         idents: Iterable[bytes],
         held: Iterable[Held | None],
     ) -> list[Item]:
-        """Children with the key that t = w t(source) gives each, whose own t is not drawn yet."""
+        """Create children whose own t is not drawn yet, each with the key for t = w t(source)."""
         rows = zip(places, edges, idents, held, strict=False)
         return [self.won(source, edge, ident, at, None, kept) for at, edge, ident, kept in rows]
 
     def after(
         self, source: Item, ident: bytes, left: NodeRemainder | int, word: int, rate: Any
     ) -> Item:
-        """What a draw from `source` has left of its node: T' = T + E / rate."""
+        """Create the remainder of a node after a draw from `source`: T' = T + E / rate."""
 
     def recost(self, item: Item, cost: int) -> Item:
-        """The same arrival, another cost in nano-units; the same item where it is no other."""
+        """Return the item with another cost, in nano-units; return `item` itself if the cost is the
+        same.
+        """
 
     def order(self, item: Item) -> Item:
-        """The item with its exact order and its id; itself where it has them.
+        """Return the item with its exact order and its id, or `item` itself if it has both.
 
         Raises:
-            Undecided: the last precision does not decide it.
+            Undecided: the last precision does not decide the order.
         """
         return item
 
     def shown(self, item: Item) -> tuple[int, int]:
-        """-ln t as it is published, and which had to be clamped: SHOWN_CLAMP, KEY_CLAMP."""
+        """Return the published -ln t and the clamp flags: SHOWN_CLAMP, KEY_CLAMP."""
 
     def arrival_word(self, leaf: Item) -> int:
-        """U_P of a leaf.
+        """Return U_P of a leaf.
 
         Raises:
             Undecided: the last precision does not decide it.
@@ -146,17 +153,22 @@ Published: TypeAlias = "tuple[int, int]"  # -ln t and the key, rounded, not clam
 
 
 class Finer(Protocol):
-    """A rung that can be walked to."""
+    """A finer rung, which recomputes the numbers of an item along its path."""
 
     def drawn(
         self, before: Any, calls: list[WeightedCall], word: int, mass: int, scale: int
     ) -> Any:
-        """E over ``mass * 2^-scale`` after an arrival times the weights of `calls`; None is 0."""
+        """Return E over ``mass * 2^-scale`` after the arrival `before` times the weights of
+        `calls`.
+
+        If `before` is None, the earlier arrival is 0.
+        """
 
     def published(
         self, arrival: Any, calls: list[WeightedCall], cost: int, residual: int
     ) -> Published | None:
-        """-ln t and the key of an arrival times the weights of `calls`; None: not decided.
+        """Return -ln t and the key of an arrival times the weights of `calls`, or None if
+        undecided.
 
         Args:
             cost: of the prefix, nano-units.
@@ -164,16 +176,16 @@ class Finer(Protocol):
         """
 
     def exceeded(self, arrival: Any, calls: list[WeightedCall]) -> int | None:
-        """U_P; None: not decided."""
+        """Return U_P, or None if undecided."""
 
 
 class Path:
     """The ladder above one rung, for one run.
 
     Args:
-        rungs: what to try, each made when it is wanted.
-        fresh: whether every arrival is one of its own, as in the literal race.
-        cost_of: the cost of an item's prefix, where it is not the sum of cost_low.
+        rungs: the finer rungs in order; each is created at its first use.
+        fresh: True if each arrival is drawn independently, as in the literal race.
+        cost_of: returns the cost of an item's prefix, if that is not the sum of cost_low.
     """
 
     def __init__(
@@ -188,10 +200,10 @@ class Path:
         self._cost_of = cost_of
 
     def published(self, item: Item, cost: int | None = None) -> Published:
-        """-ln t and the key of an item.
+        """Return -ln t and the key of an item.
 
         Args:
-            cost: of its prefix, where the caller knows it.
+            cost: of its prefix, if the caller knows it.
 
         Raises:
             Undecided: no rung decides.
@@ -211,7 +223,7 @@ class Path:
         raise Undecided("the last precision does not decide a rounding")
 
     def arrival_word(self, leaf: Item) -> int:
-        """U_P of a leaf.
+        """Return U_P of a leaf.
 
         Raises:
             Undecided: no rung decides.
@@ -233,10 +245,12 @@ class Path:
     def _reached(
         self, item: Item, calls: list[WeightedCall], rung: Finer, kept: dict[bytes, tuple[Any, int]]
     ) -> tuple[Any, int]:
-        """The drawn arrival that an item has its own from by winning all along, and its cost.
+        """Return the last drawn arrival on the path of `item` and the cost up to there.
+
+        From there on, every step of the path is a winner or bounded by a winner.
 
         Args:
-            calls: gets those that won on the way.
+            calls: receives the calls of these steps.
         """
         pending: list[tuple[Item, list[WeightedCall]]] = []
         step: Item | None = item
@@ -263,7 +277,7 @@ class Path:
         for step, on_way in reversed(pending):
             cost += sum([call.cost_low for call in on_way])
             mass, scale = _rate(step)
-            # A fresh arrival owes nothing to the one before.
+            # A fresh arrival does not depend on the previous arrival.
             before, weights = (None, []) if self._fresh else (arrival, on_way)
             arrival = rung.drawn(before, weights, step[WORD], mass, scale)
             kept[step[ID]] = arrival, cost
@@ -271,7 +285,7 @@ class Path:
 
 
 def _rate(step: Item) -> tuple[int, int]:
-    """The rate of a drawn arrival: mass / 2^scale."""
+    """Return the rate of a drawn arrival: mass / 2^scale."""
     view, left = step[VIEW], step[LEFT]
     if view is None:
         return 1, 0

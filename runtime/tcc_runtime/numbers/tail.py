@@ -1,15 +1,14 @@
-"""T_K: the logarithm of what all plans of more than K calls weigh, rounded up.
+"""T_K: the logarithm of the total weight of all plans of more than K calls, rounded up.
 
 Text: docs/spec/race.md, section 13.  The weight of a plan is e^(-beta cost).  Paths are followed
-forward from the root, those of equally many calls to one state together, as long as it is open
-whether their plans are longer than K; then they are dropped, or meet what lies below their state.
-So no plan is listed.
+forward from the root; paths of the same length to the same state are followed together.  A path
+ends when it is known whether its plans are longer than K.  It is then dropped, or multiplied by the
+weight below its state.  So no plan is listed.
 Cost: two passes over the edges and `steps` more edges (:mod:`tcc_runtime.artifact.cuts`), some
-microseconds each; again at 640 and at 4096 bits where 160 leave the rounding open, for which one
-plan has to be nearly all of the sum, or chance 2^60 to one.
-
+microseconds each.  If 160 bits leave the rounding open, the passes are repeated at 640 and at 4096
+bits.  That takes a plan that is nearly all of the sum, or a chance of one in 2^60.
 Error: all numbers are positive.  A path of d calls takes d powers and d + 1 products, and no more
-sums than there are in all; of each it gains the units given at :class:`Scaled`.
+sums than there are in all.  Each operation adds the units given at :class:`Scaled`.
 """
 
 from __future__ import annotations
@@ -25,16 +24,13 @@ from tcc_runtime.artifact.load import Artifact
 from tcc_runtime.errors import Undecided
 from tcc_runtime.numbers.reals import FIRST_BITS, LAST_BITS, Real, Reals, context_of
 
-# Positive reals of any size: an MPFR mantissa, and a binary exponent apart from it.
-#
-# e^(-beta cost) may have an exponent of a hundred bits where MPFR's have thirty; so the exponents
-# here are integers, which have no range to leave.  A sum or a product is one or two MPFR operations
-# and one of integers.
-#
-# Error analysis, in the units of :mod:`tcc_runtime.numbers`.  A product rounds once, shifts are
-# exact and a sum rounds once.  Where the exponents of two summands are further apart than the
-# precision and 64 bits more, the lesser one is left out; with mantissas between 2^-32 and 2^32, as
-# the caller keeps them by :meth:`Scaled.settled`, it is less than a unit of the greater.
+# Positive reals of any size: an MPFR mantissa and a separate binary exponent. The exponent of
+# e^(-beta cost) may have a hundred bits, and MPFR allows thirty. So the exponents here are
+# integers, which have no limit. A sum or a product is one or two MPFR operations and one integer
+# operation. Error analysis, in the units of :mod:`tcc_runtime.numbers`. A product rounds once,
+# shifts are exact and a sum rounds once. If the exponents of two summands differ by more than the
+# precision and 64 bits, the smaller summand is omitted. The caller keeps mantissas between 2^-32
+# and 2^32 by :meth:`Scaled.settled`, so the omitted summand is less than a unit of the greater.
 
 Number: TypeAlias = "tuple[Real, int]"  # mantissa * 2^exponent; that of 0 has any exponent
 POWER_UNITS: Final = 3
@@ -42,7 +38,7 @@ _SPARE = 64
 
 
 class Scaled:
-    """Arithmetic at one precision; `bits` is that of the mantissas."""
+    """Arithmetic at one precision; `bits` is the precision of the mantissas."""
 
     __slots__ = (
         "_add",
@@ -68,11 +64,11 @@ class Scaled:
         self.zero: Number = (self._reals.scaled(0, 0), 0)
 
     def power(self, numerator: int, denominator: int) -> Number:
-        """e^(numerator / denominator), within `POWER_UNITS`; the mantissa lies in 1 .. 2.
+        """Return e^(numerator / denominator), within `POWER_UNITS`; the mantissa lies in 1 .. 2.
 
-        With y = k ln 2 + r, e^y = e^r 2^k.  y and ln 2 are taken to so many places that r, as an
-        integer, is off by less than 2^-(p+60), so that it costs less than a unit; another is its
-        rounding to p bits, as r < 1, and one that of the power.
+        With y = k ln 2 + r, e^y = e^r 2^k. y and ln 2 get enough places that the integer r is off
+        by less than 2^-(p+60).  This costs less than a unit.  The rounding of r to p bits costs
+        another unit, as r < 1, and the power a third.
         """
         size = max(0, numerator.bit_length() - denominator.bit_length() + 1)
         places = self._bits + _SPARE + size
@@ -81,11 +77,11 @@ class Scaled:
         return self._exp(self._reals.scaled(rest, places)), whole
 
     def product(self, left: Number, right: Number) -> Number:
-        """1 unit more than both together."""
+        """Return the product; its error is the sum of both errors and 1 unit."""
         return self._mul(left[0], right[0]), left[1] + right[1]
 
     def sum(self, left: Number, right: Number) -> Number:
-        """1 unit more than the worse of both."""
+        """Return the sum; its error is the larger of both errors and 1 unit."""
         apart = left[1] - right[1]
         if apart < 0:
             left, right, apart = right, left, -apart
@@ -96,7 +92,7 @@ class Scaled:
         return self._add(left[0], self._halved(right[0], apart)), left[1]
 
     def settled(self, number: Number) -> Number:
-        """The same number, its mantissa between 1/2 and 1; exact."""
+        """Return the same number with a mantissa between 1/2 and 1; exact."""
         mantissa, exponent = number
         if not mantissa:
             return number
@@ -106,10 +102,13 @@ class Scaled:
         return self._halved(mantissa, lift), exponent + lift
 
     def log_ceilings(self, number: Number, units: int) -> tuple[int, int]:
-        """Q64.64, rounded up: both ends of an enclosure of ln of a number that is `units` off.
+        """Return both ends of an enclosure of ln `number`, as Q64.64, rounded up.
+
+        Args:
+            units: the error of `number`.
 
         Raises:
-            Undecided: the number is 0, which has no logarithm; one of `UNDECIDED`.
+            Undecided: the number is 0, which has no logarithm; or an error of `UNDECIDED`.
         """
         mantissa, exponent = self.settled(number)
         shift, extra = self._reals.shift, exponent.bit_length() + 2
@@ -119,18 +118,18 @@ class Scaled:
 
 
 def _log_two(places: int) -> int:
-    """ln 2 with so many fractional bits, off by less than two of the last."""
+    """Return ln 2 with `places` fractional bits, off by less than two last places."""
     context = context_of(places + 2)
     return int(context.mul_2exp(context.log(gmpy2.mpfr(2)), places))
 
 
 _NANO_PLACES = 9
 _PRECISIONS = (FIRST_BITS, 4 * FIRST_BITS, LAST_BITS)
-_OFTEN = 1023  # of one edge more than that, one looks whether there is time left
+_OFTEN = 1023  # the time is checked once in 1,024 edges
 
 
 class Abandoned(Exception):
-    """Whoever wanted the tail wants it no longer."""
+    """The caller no longer needs the tail."""
 
 
 def tail_lse(
@@ -139,17 +138,19 @@ def tail_lse(
     over: Callable[[], bool] | None = None,
     members: tuple[int, ...] | None = None,
 ) -> int:
-    """The least Q64.64 number that is no less than ln of the sum of e^(-beta cost) over the plans
-    of more than `most` calls; `most` is below the root's rank.  Kept with the artifact.
+    """Return T_K for K = `most`, which is below the root's rank, and store it with the artifact.
+
+    T_K is the least Q64.64 number that is not below ln of the sum of e^(-beta cost) over the plans
+    of more than `most` calls.
 
     Args:
-        over: is asked time and again; True ends it.
+        over: called again and again during the work; True ends the work.
         members: the states that the run begins at; None: the root of the artifact.
 
     Raises:
-        Ended: `over` said so.
-        Undecided, or another of `UNDECIDED`: no such number; of an artifact that a kernel has
-            passed never.
+        Abandoned: `over` returned True.
+        Undecided, or another of `UNDECIDED`: there is no such number.  A verified artifact never
+            raises it.
         Rejected: an unverified artifact leads out of its ranges.
     """
     members = (artifact.root,) if members is None else members
@@ -171,8 +172,9 @@ def _tail_lse(
     if single is not None:
         beta, unit = _score_unit(artifact)
         return -((beta * single << 64) // unit)
-    # The sum of several powers of e with rational exponents has an irrational logarithm, so only
-    # one that is all but a single power keeps open whether it is above that one's; it is.
+    # The sum of several powers of e with rational exponents has an irrational logarithm. So its
+    # rounding stays open only if one power is nearly the whole sum. The sum is above that power, so
+    # the greater end is right.
     least, greatest = 0, 1
     for bits in _PRECISIONS:
         if least != greatest:
@@ -181,16 +183,18 @@ def _tail_lse(
 
 
 def _score_unit(artifact: Artifact) -> tuple[int, int]:
-    """beta * cost as a fraction: what a cost in nano-units is multiplied and divided by."""
+    """Return beta * cost as a fraction: multiply a cost in nano-units by the first, divide by the
+    second.
+    """
     beta, places = artifact.manifest.beta
     return beta, 10 ** (places + _NANO_PLACES)
 
 
 def _single_cost(artifact: Artifact, most: int, members: tuple[int, ...]) -> int | None:
-    """The cost of the only plan of more than `most` calls; None where there are several.
+    """Return the cost of the only plan of more than `most` calls; None if several exist.
 
-    From every state leads a plan of as many calls as its rank says, so one is the only one where
-    it is never joined by another that can still become long enough.
+    From every state a plan leads on that has as many calls as the state's rank.  So a plan is the
+    only one if no other edge or end on its way can still become long enough.
     """
     begun = [q for q in members if artifact.rank(q) > most]
     if len(begun) != 1:
@@ -227,7 +231,7 @@ class _Tail:
         self._by_cost: dict[int, Number] = {}
 
     def ceilings(self) -> tuple[int, int]:
-        """The roundings up of both ends of an enclosure; raises as :meth:`_weight`."""
+        """Return both ends of an enclosure, rounded up; raises as :meth:`_weight` does."""
         total = self._longer(self._below())
         sizes = self._artifact.manifest
         paths = (POWER_UNITS + 1) * (self._artifact.rank(self._artifact.root) + 1)
@@ -235,10 +239,10 @@ class _Tail:
         return self._numbers.log_ceilings(total, paths + sums)
 
     def _weight(self, call: int) -> Number:
-        """e^(-beta cost) of a call; it is asked for at every step.
+        """Return e^(-beta cost) of a call; called at every step, so it also checks the time.
 
         Raises:
-            Ended: there is no time left.
+            Abandoned: `over` returned True.
         """
         self._steps += 1
         if self._over is not None and not self._steps & _OFTEN and self._over():
@@ -251,7 +255,7 @@ class _Tail:
         return found
 
     def _below(self) -> list[Number]:
-        """What the plans below each state weigh together."""
+        """Return for each state the total weight of the plans below it."""
         artifact, numbers, weight = self._artifact, self._numbers, self._weight
         found: list[Number] = []
         for q in range(artifact.manifest.states):
@@ -262,7 +266,7 @@ class _Tail:
         return found
 
     def _longer(self, below: list[Number]) -> Number:
-        """What the plans of more than K calls weigh together."""
+        """Return the total weight of the plans of more than K calls."""
         artifact, numbers, weight = self._artifact, self._numbers, self._weight
         most, rank, fewest = self._cut.most, artifact.automaton.rank, fewest_calls(artifact)
         total, level, calls = numbers.zero, dict.fromkeys(self._members, numbers.one), 0

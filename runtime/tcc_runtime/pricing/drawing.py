@@ -1,9 +1,9 @@
-"""Draws of a run on a shared account, and answers that its ledger already has.
+"""Reservations of a run on a shared account, and answers that its ledger already has.
 
-Text: docs/spec/race.md, sections 17 and 19; docs/budgets.md.  Each request of a run has a name that
-follows from the account, the run and its number, so a resumed run finds its own; and it does not
-ask again what its ledger answers.
-Cost: three transactions of the account a question; memory for one answer each.
+Text: docs/spec/race.md, sections 17 and 19; docs/budgets.md.  The name of a run's request follows
+from the account, the run and the request's number.  So a resumed run finds its own reservations.
+It does not ask again for answers in its ledger.
+Cost: three transactions of the account for a question; memory for one answer each.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Wish:
 
     Attributes:
         name: of the reservation.
-        granted: whether it is reserved.
+        granted: True if the amounts are reserved.
         left: the remainder of each cap of the account.
     """
 
@@ -37,26 +37,26 @@ class Wish:
 
 
 def reservation_name(account: str, run: str, number: int) -> str:
-    """The name of the wish of that number, of a run or a session."""
+    """Return the name of the wish with that number, of a run or a session."""
     named = bytes.fromhex(account) + run.encode()
     return blake(b"tcc.reservation.v1\0" + named + number.to_bytes(8, "big")).hex()
 
 
 class Drawing(Protocol):
-    """Draws for one run."""
+    """Reserves and settles amounts for one run."""
 
     def wish(self, amounts: AccountAmounts) -> Wish:
-        """Reserves what a question is expected to take."""
+        """Reserve the expected amounts of a question."""
 
     def begin(self) -> None:
-        """The question is put now."""
+        """Record that the question is asked now."""
 
     def settle(self, took: AccountAmounts) -> Remainder:
-        """It took that; what is left."""
+        """Record the amounts that the question took, and return the remainder."""
 
 
 class Drawn:
-    """Draws on an account.
+    """Reserves and settles amounts on an account.
 
     Args:
         run: the identity of the run.
@@ -69,7 +69,7 @@ class Drawn:
         self._name = ""
 
     def next_name(self) -> str:
-        """The name of the next wish."""
+        """Return the name of the next wish."""
         self._wishes += 1
         self._name = reservation_name(self.account.id, self._run, self._wishes)
         return self._name
@@ -79,7 +79,7 @@ class Drawn:
         return self.reserve(self.next_name(), amounts)
 
     def reserve(self, name: str, amounts: AccountAmounts) -> Wish:
-        """Holds that much under that name."""
+        """Reserve `amounts` under `name`."""
         found = self.account.reserve(name, self._run, amounts)
         return Wish(name=name, granted=found.granted, left=found.left)
 
@@ -94,10 +94,11 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a ledger has of an account: in a `budget` or a `refine` record.
+    """An account event of a ledger, from a `budget` or a `refine` record.
 
     Attributes:
         event: ``reserve``, ``refused`` or ``refine``.
+        left: the remainder of each cap after the event.
     """
 
     event: str
@@ -105,11 +106,11 @@ class Told:
 
 
 class Redrawn:
-    """Draws what a ledger has already, without the account, and then on it.
+    """Returns the account events of a ledger first, without the account, and then uses the account.
 
     Args:
-        drawn: where the ledger ends.
-        told: what it has, in order.
+        drawn: used after the last event of the ledger.
+        told: the events of the ledger, in order.
     """
 
     def __init__(self, drawn: Drawn, told: Sequence[Told]) -> None:
@@ -128,8 +129,8 @@ class Redrawn:
         """See :class:`Drawing`.
 
         Raises:
-            Rejected: K106 a question of the ledger has to be put again, and the account has too
-                little left for it.
+            Rejected: K106, a question of the ledger has to be asked again, and the remainder of the
+                account is too small for it.
         """
         told, name = self._next(), self._drawn.next_name()
         self._real = told is None or (self._met == self._last and told.event == "reserve")
@@ -158,9 +159,10 @@ class Redrawn:
 
 
 class RecordedAnswers:
-    """Gives the answers of a ledger, one after the other, and then asks.
+    """A quoter that first gives the answers of a ledger, in order, and then asks `quoter`.
 
-    The run is the same, so its questions are; an answer of another one would not fit the lines.
+    A resumed run is the same run, so it asks the same questions.  The answers of another run would
+    contradict the ledger.
     """
 
     def __init__(self, answers: Sequence[Answer], quoter: Quoter | None) -> None:
@@ -168,10 +170,10 @@ class RecordedAnswers:
         self._quoter = quoter
 
     def __call__(self, question: Question, /) -> Answer | None:
-        """The next answer.
+        """Return the next answer.
 
         Raises:
-            ResumeError: the ledger has none left, and there is nobody to ask.
+            ResumeError: the ledger has no further answer, and the caller gave no quoter.
         """
         known = next(self._answers, None)
         if known is not None:
@@ -182,20 +184,20 @@ class RecordedAnswers:
 
 
 def told_of(record: Mapping[str, Json], line: int) -> Told:
-    """What the `budget` or `refine` record on that line says of the account of the run.
+    """Return the account event of the `budget` or `refine` record on `line`.
 
     Raises:
-        ResumeError: its amounts are none.
+        ResumeError: the record's amounts are invalid.
     """
     left = left_in(record["account_left"], line)
     return Told(event=str(record.get("budget_event", "refine")), left=left)
 
 
 def left_in(stated: Any, line: int) -> Remainder:
-    """What a member `account_left` on that line says.
+    """Return the remainder in the member `account_left` of the record on `line`.
 
     Raises:
-        ResumeError: its amounts are none.
+        ResumeError: its amounts are invalid.
     """
     try:
         return Remainder(
@@ -209,10 +211,10 @@ def left_in(stated: Any, line: int) -> Remainder:
 
 
 def answer_of(record: Mapping[str, Json], line: int) -> Answer:
-    """What the `refine` record on that line was answered.
+    """Return the answer in the `refine` record on `line`.
 
     Raises:
-        ResumeError: it is no answer.
+        ResumeError: the record has no valid answer.
     """
     try:
         ends = [

@@ -78,7 +78,7 @@ class Answer:
 
     @property
     def interval(self) -> tuple[int, int] | None:
-        """Both bounds, or None."""
+        """Both bounds, or None if the answer has none."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
@@ -86,11 +86,11 @@ class Quoter(Protocol):
     """A function that answers questions.  If it raises, the run ends and can be resumed."""
 
     def __call__(self, question: Question, /) -> Answer | None:
-        """The answer, or None."""
+        """Return the answer, or None."""
 
 
 def models_of(tool: Tool) -> tuple[Model, ...]:
-    """The models of a tool; for a tool without models a model that takes nothing."""
+    """Return the models of a tool; for a tool without models, a model that takes nothing."""
     return tool.models or (UNNAMED,)
 
 
@@ -171,7 +171,9 @@ class QuoteBook:
         self.names_atoms = any(answer.atom is not None for answer in answers.values())
 
     def __call__(self, question: Question, /) -> Answer | None:
-        """The answer about the call, else about its tool; of the model, else of any model."""
+        """Return the entry about the call, else about its tool; about the model, else about any
+        model.
+        """
         for name in (question.call, f"tool {self._tools[question.call]}"):
             for model in (question.model, ""):
                 found = self._answers.get((name, model))
@@ -206,7 +208,7 @@ def read_quotes(data: bytes, artifact: Artifact) -> QuoteBook:
 
 
 class _Book:
-    """The names of an artifact."""
+    """The names of an artifact, by which entries are checked."""
 
     def __init__(self, artifact: Artifact) -> None:
         core = artifact.core
@@ -214,7 +216,7 @@ class _Book:
         self.tool_of = {call.text: core.tools[call.tool].name for call in core.calls}
 
     def place(self, item: Mapping[str, Any], path: str) -> _Place:
-        """The call or tool, and the model, of an entry."""
+        """Return the call or tool of an entry, and its model."""
         names = [name for name in ("call", "tool") if name in item]
         ensure(len(names) == 1, Code.QUOTES, path, "a call or a tool", " and ".join(names))
         kind, name = names[0], _text(item, names[0], path)
