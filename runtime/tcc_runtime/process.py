@@ -1,17 +1,17 @@
-"""Which process this is; and what a run changes of it: Ctrl-C deferred, the cycle collector paused.
+"""The number of this process, and two changes by a run: deferred Ctrl-C, paused cycle collector.
 
-Which: who has locks asks at each of them, as a fork has its parent's memory and none of its locks.
-The system is asked where it may be another one than before: a page of memory that Linux empties in
-a fork, whoever forks, says so in a tenth of the time.
+Process number: the holder of locks asks for it at each lock, because a fork has its parent's memory
+and none of its locks.  A system call is needed only after a fork.  Linux empties one page of memory
+in every fork, and reading the page takes a tenth of the time of the call.
 
 Ctrl-C: an interrupted run ends in a valid result, so the signal must not cut a step in two.  Only
-Python's own handler is replaced, only in the main thread; a second Ctrl-C raises at once.
+Python's own handler is replaced, and only in the main thread.  A second Ctrl-C raises immediately.
 
-Cycle collector: a run and a validation make up to millions of tuples that refer to one another and
-are never in a cycle, so each collection goes through all of them and frees nothing; it took half
-of the time of a long run, and a sixth of its validation.  Reference counting goes on, and tests
-hold that no run or validation leaves a cycle.  Where code of the caller runs in between, which may
-make cycles, nothing is paused.
+Cycle collector: a run or a validation makes up to millions of tuples that refer to each other, but
+never in a cycle.  So a collection visits all of them and frees nothing.  It took half of the time
+of a long run and a sixth of its validation.  Reference counting stays on.  Tests check that no run
+or validation leaves a cycle.  The collector is not paused if code of the caller, which may make
+cycles, runs in between.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from threading import Lock
 from types import FrameType
 from typing import Final
 
-# Which process this is.
+# The number of this process.
 
 _WIPED: Final = 18  # MADV_WIPEONFORK of madvise(2), Linux 4.14
-_known = memoryview(bytearray(1))  # 0: the system is to be asked
-_told = 0  # what it is once that has told; 0 where a fork could not be told from its parent
+_known = memoryview(bytearray(1))  # 0: ask the system for the number
+_told = 0  # value after the system has answered; 0 if a fork does not reset it
 
 if sys.platform == "linux":
     import mmap
 
-    with suppress(OSError):  # an older Linux, or what is like one
+    with suppress(OSError):  # an older Linux, or a system like it
         _page = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         _page.madvise(_WIPED)
         _known, _told = memoryview(_page), 1
@@ -45,7 +45,7 @@ _number = 0
 
 
 def process_number() -> int:
-    """The number of this process, of a fork its own."""
+    """Return the number of this process; a fork has another number than its parent."""
     return _number if _known[0] else _asked()
 
 
@@ -57,22 +57,20 @@ def _asked() -> int:
 
 
 def _forked() -> None:
-    _known[0] = 0  # whatever the system did
+    _known[0] = 0  # also if the system has not reset it
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
-# What a run changes.
+# Changes by a run.
 
 
 class Interrupts:
-    """Tells whether Ctrl-C was pressed, from when it is held back.
-
-    A context manager; on leaving, Python's handler is back.
+    """A context manager that can defer Ctrl-C; on exit, Python's handler is restored.
 
     Attributes:
-        pressed: whether Ctrl-C was pressed since it is held back.
+        pressed: True if Ctrl-C was pressed while it was deferred.
     """
 
     __slots__ = ("_asked", "_held", "pressed")
@@ -88,7 +86,7 @@ class Interrupts:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def hold(self) -> None:
-        """Holds Ctrl-C back from here on."""
+        """Defer Ctrl-C from now on."""
         if not self._asked:
             self._asked = True
             self._held = _is_ours()
@@ -97,7 +95,7 @@ class Interrupts:
 
     @property
     def unheld(self) -> bool:
-        """True if Ctrl-C, if pressed, was pressed before it was held back."""
+        """True if a Ctrl-C can only have come before it was deferred, so that it raised at once."""
         return not self._asked and _is_ours()
 
     def _note(self, _signal: int, _frame: FrameType | None) -> None:
@@ -112,13 +110,13 @@ def _is_ours() -> bool:
 
 
 _lock = Lock()
-_runs = 0  # that are under way; the collector is one for the whole process
-_enabled = False  # whether it was on before the first of them
+_runs = 0  # runs in progress; the whole process has one collector
+_enabled = False  # True if the collector was on before the first of them
 
 
 @contextmanager
 def collection_put_off(put_off: bool) -> Iterator[None]:
-    """No looks for cycles inside, where `put_off`; afterwards the collector is as it was."""
+    """Turn the cycle collector off for the block if `put_off`; afterwards it is as before."""
     global _runs, _enabled
     if not put_off:
         yield

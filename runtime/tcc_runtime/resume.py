@@ -1,10 +1,10 @@
-"""A run that was cut off, resumed behind the last whole record of its ledger.
+"""Resumes an interrupted run after the last complete record of its ledger.
 
-Text: docs/spec/race.md, section 17.  A run is a function of its header, its seed and its artifact:
-it is played again from the start, each record held against the one that is there, and goes on
-writing where the verified prefix ends.  So a prefix that is not this run's is never continued, and
-the result is that of a run that nothing cut.  What calls cost is not asked again: answers that the
-ledger has are taken from it.
+Text: docs/spec/race.md, section 17.  A run is a function of its header, its seed and its artifact.
+So the run is repeated from the start, and each record is compared with the ledger's record.  After
+the verified prefix, the run writes new records.  So the prefix of another run is never continued,
+and the result equals that of an uninterrupted run.  The run takes known costs from the answers in
+the ledger and does not ask again.
 Cost: the run so far, once more, and two passes over its ledger.
 """
 
@@ -53,32 +53,32 @@ def resume(
     account: Account | None = None,
     pam: bool = False,
 ) -> Run:
-    """Resumes a run; one whose ledger is closed is only played again.
+    """Resume a run.  If its ledger is closed, the run is only repeated.
 
-    A ledger closed as ``interrupted`` counts as cut off before its `close`, which is left out.
-    A cap on time counts from where the ledger ended.
+    A ledger that was closed as ``interrupted`` is continued before its `close`, which is removed.
+    A time limit counts from the end of the ledger.
 
     Args:
         artifact: of the run.
-        path: its ledger; nothing is written before the whole prefix was found to be this run's.
+        path: its ledger.  Nothing is written until the whole prefix is verified as this run's.
         seed: of the run, 32 bytes.
-        opening_salt: where the run was given one.
+        opening_salt: required if the run was given one.
         withhold: leave the seed out of `close`.
         on_expand: as in a search; it is called for the expansions of the prefix too.
-        sync_ms: as of the ledger's file.
-        quoter: is asked where the answers of the ledger end.
-        engine: how it is computed, whoever computed its prefix.
-        adapters: as of a search; those of the ledger.
-        account: as of a search; that of the ledger.
-        pam: as of a search.
+        sync_ms: as for the ledger's file.
+        quoter: answers the questions after the last answer in the ledger.
+        engine: how the rest is computed; it may differ from the engine of the prefix.
+        adapters: as in a search; they must be the adapters of the ledger.
+        account: as in a search; it must be the account of the ledger.
+        pam: as in a search.
 
     Raises:
-        ResumeError: the ledger holds no record, or not this artifact's run with this seed.
-        Rejected: L101 to L104, D101, D102, D201: a record is no record; the prefix is not this
-            format's.
-        SettingsError: the header asks for what no run can be told.
+        ResumeError: the ledger has no record, or is not from this artifact and seed.
+        Rejected: L101 to L104, D101, D102, D201: a line is no valid record, or the prefix has
+            another format.
+        SettingsError: the header has settings that no run accepts.
         LedgerError: the ledger cannot be read or written.
-        KeyboardInterrupt: Ctrl-C before the end of the prefix; the ledger is as it was.
+        KeyboardInterrupt: Ctrl-C before the end of the prefix; the ledger is unchanged.
     """
     try:
         prefix = read_prefix(path)
@@ -99,14 +99,14 @@ def resume(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerPrefix:
-    """The remainder of a ledger.
+    """The complete part of a ledger, which a resumed run continues.
 
     Attributes:
         header: its `open`.
-        records: whole records, `size` bytes.
-        dropped: bytes after them, those of an interrupted run's `close` among them.
-        answers: those of its `refine` records.
-        told: what its records say of the account of the run.
+        records: number of complete records, which take `size` bytes.
+        dropped: number of bytes after them, including the `close` of an interrupted run.
+        answers: the answers in its `refine` records.
+        told: the account events in its records.
     """
 
     header: Mapping[str, Json]
@@ -118,14 +118,14 @@ class LedgerPrefix:
 
 
 def read_prefix(path: Path) -> LedgerPrefix:
-    """Verifies the chain and finds where it ends: at its last whole record that goes on.
+    """Verify the chain of a ledger and return its complete part.
 
     Raises:
-        ResumeError: there is no whole record.
-        Rejected: a line with its LF is no record, or does not follow from the one before.
+        ResumeError: the ledger has no complete record.
+        Rejected: a complete line is no record, or does not follow from the previous line.
         OSError: the file cannot be read.
     """
-    # A pipe or a device may never end, and is nothing that can be written on.
+    # A pipe or a device may never end, and a run cannot continue it.
     with target_of(path).open("rb") as handle:
         reader = LedgerReader(iter(lambda: handle.read(_CHUNK), b""))
         header: Mapping[str, Json] | None = None
@@ -151,7 +151,7 @@ def read_prefix(path: Path) -> LedgerPrefix:
     if header is None:
         raise ResumeError("line 1", "a whole record", "none")
     interrupted = kind == "close" and record["stop"] == "interrupted"
-    # Lines are canonical, so one is as long as its record is when it is written again.
+    # Lines are canonical, so the re-encoded record has the length of the line.
     dropped = len(encode(record)) - 1 + _LINK_BYTES if interrupted else len(reader.tail)
     return LedgerPrefix(
         header=header,
@@ -164,7 +164,7 @@ def read_prefix(path: Path) -> LedgerPrefix:
 
 
 def _require_open(kind: str, line: int) -> None:
-    """Nothing follows `close`."""
+    """Check that no line follows `close`."""
     ensure(kind != "close", Code.LEDGER_ORDER, f"line {line}", "the end of the ledger", "more")
 
 
@@ -189,7 +189,7 @@ def _settings(header: Mapping[str, Json], seed: bytes, salt: bytes | None) -> Se
     controller: Any = header.get("controller", {})
     told.update(controller)
     told["max_seconds"] = limits["max_ms"] / 1000 if "max_ms" in limits else None
-    # A cut at the root's rank and none are one; the modes without a cut take only none.
+    # A cut at the root's rank is the same as no cut; the modes without a cut accept only None.
     if header["mode"] != "fallback" and header["race"] != "literal":
         told["truncate"] = header["truncate"]
     return Settings(seed=seed, opening_salt=salt, **told)
@@ -222,10 +222,10 @@ def _require_account(header: Mapping[str, Json], account: Account | None) -> Non
 
 
 class Replaying(Recorder):
-    """A recorder that holds each line against the ledger's, and writes on where that ends.
+    """A recorder that compares each line with the ledger's line, and appends after the last one.
 
     Args:
-        prefix: the remainder of the ledger.
+        prefix: the complete part of the ledger.
         lines: the ledger, from its first byte.
         path: the same file, to be written to.
     """
@@ -244,7 +244,7 @@ class Replaying(Recorder):
         super().__init__(self._tail, started_ms=started, withhold=withhold)
         self._prefix = prefix
         self._lines = lines
-        self._kept = 0  # lines of the prefix that were met
+        self._kept = 0  # lines of the prefix compared so far
 
     @property
     def replaying(self) -> bool:
@@ -252,11 +252,13 @@ class Replaying(Recorder):
         return self._kept < self._prefix.records
 
     def drawing(self, account: Account) -> drawing.Drawing:
-        """What the ledger has of the account, and then what the account has."""
+        """Return a drawing that gives the account events of the ledger first, and then uses the
+        account.
+        """
         return drawing.Redrawn(drawing.Drawn(account, self.run_id), self._prefix.told)
 
     def lines(self, bodies: Iterable[bytes]) -> None:
-        """One by one, as long as there are lines to hold them against."""
+        """Append the lines one by one, because each may have to be compared."""
         for body in bodies:
             self._append(body)
 
@@ -302,7 +304,7 @@ def _shown(body: bytes) -> str:
 
 
 def _clock(recorder: Replaying) -> Callable[[], float]:
-    """Stands still during the replay, then runs from there."""
+    """Return a clock that shows 0 during the replay and starts at its end."""
     started: float | None = None
 
     def seconds() -> float:

@@ -140,7 +140,8 @@ def _plan(
     return plan(texts, low, -minus_value, name, high, answered)
 
 
-# Listed answers: a search chooses them like arguments, so each plan says what it assumed.
+# Listed answers: a search chooses them like arguments, so each plan lists the answers that it
+# assumes.
 
 # Canonical JSON escapes quotes, so no text holds this.
 _MARK = b'"gives":'
@@ -209,10 +210,10 @@ def search(
         recorder: writes the ledger; None records nothing.
         on_expand: is called after each expansion and each draw of the remainder.  True or
             KeyboardInterrupt ends the run.
-        clock: monotonic seconds.  `max_seconds` uses it, and it times answers that do not state
-            how long they took.
-        quoter: is asked for costs that are ranges; None asks nothing.  If it raises, the run ends
-            and the ledger can be resumed.
+        clock: monotonic seconds.  `max_seconds` uses it, and it times answers that do not state how
+            long they took.
+        quoter: answers questions about costs that are ranges; None asks nothing.  If it raises, the
+            run ends and the ledger can be resumed.
         engine: how the run is computed.
         adapters: the adapters of a registry; None checks no adapter of a run without a ledger.
         account: pays for asks, together with other runs; None: only the caps of the settings.

@@ -1,10 +1,10 @@
-"""What a run knows of calls and states, made once for each one that it touches.
+"""Calls and states as a run uses them, each created at its first use.
 
-Text: docs/spec/race.md, sections 3 to 5.  A node's state is a set of states of the automaton: one
-where the automaton is deterministic; else all those that its prefix may have led to, made as far as
-the run goes and shared by all nodes with one set.  All nodes of all runs over one artifact with one
-recipe, one inflation and one rounding share them.  Cost: the edges of the members, the first time
-that a set is expanded.
+Text: docs/spec/race.md, sections 3 to 5.  A node's state is a set of states of the automaton.  In a
+deterministic automaton, the set has one state.  Otherwise it has all states that the node's prefix
+may have led to.  Sets are created as far as the run goes, and nodes with the same set share it.
+All runs over one artifact with the same recipe, inflation and rounding share the sets.
+Cost: the edges of the members, the first time that a set is expanded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class WeightedCall:
     Attributes:
         index: its number in the artifact.
         text, raw: canonical text, and its UTF-8 bytes.
-        named: of the record of a node that it leads to, from the member `call` to the digest.
+        named: part of the record of its target node, from the member `call` to the digest.
         cost_low, cost_high: nano-units.
         numerator: W; the weight is W / 2^F.
     """
@@ -48,24 +48,24 @@ class WeightedCall:
 
 
 class State:
-    """A set of states as a node meets it; what an expansion needs is made by :meth:`open`.
+    """A set of automaton states; :meth:`open` creates the members that an expansion needs.
 
     Attributes:
         members: their numbers in the artifact, increasing; one in a deterministic artifact.
-        shown: `members` as a ledger has them.
+        shown: `members` in the form of a ledger.
         count: m, the race count in units of 2^-scale.
         scale: F d, d the greatest rank of a member.
         residual: the residual part of M, Q31.32.
-        cost_ahead: least that the calls from here on cost, by the recipe, nano-units.
-        plans: N, where it is below 2^64; else None.
-        counted, placed: of the record of a node here, its start with the member `N` (or `Nub`), and
-            from the end of the parent's id to the index.
+        cost_ahead: least cost of the calls from here on, by the recipe, nano-units.
+        plans: N, if it is below 2^64; else None.
+        counted, placed: two parts of a node's record: its start with the member `N` (or `Nub`), and
+            the part from the end of the parent's id to the index.
         accepts: whether `stop` is a child.
         edges: (call, target), in call order; set by :meth:`open`.
         cumulative: running sums of the children's masses, `stop` last; set by :meth:`open`.
         slack: the count less the sum of the masses: the phantom mass; set by :meth:`open`.
-        complete: no child is without mass; set by :meth:`open`.
-        sound: no two children are one, and no rank is too great; set by :meth:`open`.
+        complete: whether every child has a mass above 0; set by :meth:`open`.
+        sound: whether all children are distinct and no rank is too great; set by :meth:`open`.
     """
 
     __slots__ = (
@@ -117,8 +117,8 @@ class State:
         self.complete = self.sound = False
 
     def __getattr__(self, name: str) -> object:
-        # Most states are never asked for more than their count, by the states above them; what an
-        # unset slot is to hold is made when somebody wants it.
+        # Most states are used only for their count, by the states above them. So the value of an
+        # unset slot is computed at its first use.
         make = _LATER.get(name)
         if make is None:
             raise AttributeError(name)
@@ -127,13 +127,13 @@ class State:
         return found
 
     def open(self) -> None:
-        """Makes the children: their calls, states and masses.
+        """Create the children: their calls, states and masses.
 
-        A child by a has the mass W(a) 2^(F (d - 1 - d(target))) m(target) in units of m; in an
-        unverified artifact a rank may be too great for that, and then the state is not sound.
+        A child by a has the mass W(a) 2^(F (d - 1 - d(target))) m(target) in units of m.  In an
+        unverified artifact a rank may be too great for that; the state is then not sound.
 
         Raises:
-            Rejected: C401, certificates that were taken on trust do not hold in this state.
+            Rejected: C401, certificates that were not checked do not hold in this state.
         """
         if self.opened:
             return
@@ -158,10 +158,11 @@ class State:
         self.opened = True
 
     def _require_sound(self, tables: Tables) -> None:
-        """Refuses what no kernel can have passed: nothing may be claimed of a race over it.
+        """Raise Rejected if no kernel can have accepted this state; a race over it may claim
+        nothing.
 
-        A kernel has shown this of every state, so it can only fail where the certificates are
-        taken on the word of whoever gave a digest.
+        A kernel has checked every state.  So the check fails only if the certificates were not
+        checked because the caller gave the digest of a checked artifact.
         """
         off = self.slack < 0 or (tables.exact and self.slack > 0)
         if off or not self.complete or not self.sound:
@@ -171,26 +172,26 @@ class State:
 
 
 Edge: TypeAlias = "tuple[Any, ...]"
-# The child that is drawn first, None where it is a phantom, and the rate of the others, None where
-# there are none.
+# The edge of the child drawn first, None for a phantom; and the rate of the others, None if no
+# others exist.
 First: TypeAlias = "tuple[Edge | None, Any]"
 
 
 class View:
-    """A state as a rung sees it, its children as far as they were asked for.
+    """A state with a rung's numbers, and its children as far as they are created.
 
-    Edges are tuples: 0x01 and the text of the call, or 0x02 and nothing, which the digest of the
-    child is made of; the call, None for `stop`; the view that it leads to, None for `stop`; then
-    the rung's own numbers.
+    An edge is a tuple.  Two members make the digest of the child: 0x01 and the text of the call, or
+    0x02 and nothing.  Then come the call and the view of the target, both None for `stop`, and the
+    rung's own numbers.
 
     Attributes:
         state: the state.
-        opened: whether the following were made.
-        size: how many children there are.
+        opened: whether :meth:`open` has set the following attributes.
+        size: number of children.
         bounds: ``bounds[j]`` is the least n with n m >= 2^65 (mass_0 + .. + mass_j), so the winner
             of a word x is the first j with 2x + 1 < bounds[j].
-        edges: of the children by place, None until one is asked for.
-        firsts: the same with the rate of the others, by the place that is drawn first.
+        edges: of the children by place; None until an edge is created.
+        firsts: the edge of the child drawn first and the rate of the others, by that child's place.
     """
 
     __slots__ = ("bounds", "edges", "firsts", "opened", "size", "state")
@@ -204,19 +205,19 @@ class View:
         self.firsts: list[First | None] = []
 
     def open(self) -> None:
-        """Makes what an expansion needs."""
+        """Create the members that an expansion needs."""
         state = self.state
         state.open()
         count, masses = state.count, state.cumulative
         self.size = len(masses)
-        # Without a count, which only an unverified artifact may have, nothing is drawn.
+        # Without a count, nothing is drawn; only an unverified artifact may have none.
         self.bounds = [-((-mass << 65) // count) for mass in masses] if count > 0 else []
         self.edges = [None] * self.size
         self.firsts = [None] * (self.size + 1)
         self.opened = True
 
     def left(self, place: int) -> tuple[int, int]:
-        """The mass of what is left after the first draw, and how many children it has."""
+        """Return the mass of the remainder after the first draw, and its number of children."""
         state = self.state
         masses = state.cumulative
         if place == self.size:
@@ -250,19 +251,19 @@ _LATER: Final[dict[str, Callable[[Tables, State], object]]] = {
 
 
 class Tables:
-    """Calls by number and states by set, each made when it is first asked for.
+    """Calls by number and states by set, each created at its first use.
 
     Attributes:
-        artifact: where they come from.
-        count: m of a state of the artifact.
+        artifact: their source.
+        count: returns m of a state of the artifact.
         ranks: d of the states of the artifact.
-        residual: the residual part of M of a state of the artifact.
-        cost_ahead: least that the calls from a state on cost, by the recipe, nano-units.
+        residual: returns the residual part of M of a state of the artifact.
+        cost_ahead: returns the least cost of the calls from a state on, by the recipe, nano-units.
         sets: whether a node may have more than one state.
-        trusted: whether every certificate of the artifact is said to hold.
-        exact: whether a count has to be the sum of the masses, not a bound of it.
+        trusted: whether the certificates count as checked.
+        exact: whether a count has to equal the sum of the masses, not only bound it.
         beta, unit: a cost in nano-units times beta, over unit, is beta times the cost.
-        views: what rungs and races have made of them, by the name of who did.
+        views: views of rungs and races, by the name of the owner.
     """
 
     def __init__(
@@ -286,18 +287,18 @@ class Tables:
 
     @property
     def size(self) -> int:
-        """How many states were made."""
+        """Number of states created so far."""
         return len(self._states)
 
     def call(self, index: int) -> WeightedCall:
-        """The call of that number."""
+        """Return the call with that number."""
         found = self._calls.get(index)
         if found is None:
             found = self._calls[index] = WeightedCall(self.artifact, index)
         return found
 
     def state(self, members: tuple[int, ...]) -> State:
-        """The state of these members."""
+        """Return the state with these members."""
         found = self._states.get(members)
         if found is None:
             found = self._states[members] = State(self, members)
@@ -305,10 +306,12 @@ class Tables:
 
 
 def tables_of(artifact: Artifact, recipe: str, inflate: str, bits: int | None = None) -> Tables:
-    """The tables of an artifact, a recipe, an inflation and a rounding, kept with the artifact."""
+    """Return the tables of an artifact, a recipe, an inflation and a rounding; kept with the
+    artifact.
+    """
     name = f"tables.{recipe}.{inflate}.{bits}"
     found = artifact.kept.get(name)
-    # Of many runs over a large artifact, the states that all of them touch may be too many to keep.
+    # Many runs over a large artifact may use too many states to keep.
     if not isinstance(found, Tables) or found.size > _MOST_STATES:
         found = artifact.kept[name] = Tables(artifact, recipe, inflate, bits)
     return found

@@ -1,9 +1,9 @@
-"""Reads TOML that anybody may have written: rejects what the standard reader takes too long for.
+"""Reads untrusted TOML, and rejects text that takes the standard reader too long.
 
-Text: docs/adapters.md, *What is refused*; docs/lint.md.  Why a guard: a key of n parts costs
-`tomllib` the square of n, in time and in memory, so a line has a greatest number of dots; and it
-takes integers of any size, of which long hexadecimal ones have no decimal text in Python, so
-integers have the 64 bits that TOML promises.  `tomllib` has no option for either.
+Text: docs/adapters.md and docs/lint.md.  `tomllib` has no option for these two limits.  A key of n
+parts costs `tomllib` the square of n in time and in memory, so the number of dots in a line is
+limited.  `tomllib` also accepts integers of any size, and Python has no decimal text for long
+hexadecimal ones.  So integers are limited to the 64 bits that TOML promises.
 Cost: linear in the text.
 """
 
@@ -18,12 +18,12 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text.
+    """Return the tables of a TOML text.
 
     Raises:
-        ValueError: it is none (``TOMLDecodeError``), a line that is no comment has more than 64
-            dots, or an integer more than 64 bits.
-        RecursionError: it is nested too deeply.
+        ValueError: the text is no TOML (``TOMLDecodeError``), a line other than a comment has more
+            than 64 dots, or an integer has more than 64 bits.
+        RecursionError: the text is nested too deeply.
     """
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") > MOST_DOTS and not line.lstrip().startswith("#"):

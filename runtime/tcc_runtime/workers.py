@@ -1,15 +1,16 @@
-"""Worker processes as an executor: each submitted call runs in one of them.
+"""Worker processes as an executor: each submitted call runs in a worker.
 
-A worker is a process of its own session that reads calls from its input and answers each: Ctrl-C
-reaches the parent alone, which ends the workers; if the parent is gone, a worker ends with its
-call.  It starts as a fresh interpreter.  A worker that is killed fails its own call alone, and
-another one takes its place.
+A worker is a process with its own session that reads calls from its input and answers each.  Ctrl-C
+reaches only the parent, which ends the workers.  If the parent is gone, a worker ends after its
+call.  A worker starts as a fresh interpreter.  If a worker is killed, only its call fails, and
+another worker replaces it.
 
-Why not a library: `pebble` and `concurrent.futures` start workers by `multiprocessing`.  That runs
-the program of the parent again in each worker (`spawn`, `forkserver`), so that a script without
-``if __name__ == "__main__"`` fails, or copies a process with threads, locks and database
-connections (`fork`); and its workers are in the parent's session, so they hear its Ctrl-C.
-Cost: an interpreter's start for each worker, a message each way for each call.
+Why not a library: `pebble` and `concurrent.futures` start workers by `multiprocessing`.  With
+`spawn` and `forkserver`, each worker runs the program of the parent again.  A script without
+``if __name__ == "__main__"`` then fails.  With `fork`, a worker copies a process with threads,
+locks and database connections.  These workers are also in the parent's session, so they receive its
+Ctrl-C.
+Cost: the start of an interpreter for each worker; a message in each direction for each call.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from tcc_runtime.errors import WorkerLost
 
 _PATIENCE = 5.0  # seconds for a worker to end by itself
 _SERVE = "from tcc_runtime.workers import serve; serve()"
-_SIZE = 8  # bytes that say how long a message is
+_SIZE = 8  # bytes of the length of a message
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
 def number_of(processes: int | None) -> int:
-    """As many as are asked for; None: one for each processor.
+    """Return `processes`, or the number of processors for None.
 
     Raises:
         ValueError: less than 1.
@@ -69,10 +70,10 @@ class Processes(Executor):
         self._closed = False
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Calls ``fn(*args, **kwargs)`` in a worker.
+        """Call ``fn(*args, **kwargs)`` in a worker.
 
-        What it raises is the future's exception; ``WorkerLost`` where the worker ended before it
-        answered.
+        An exception of the call is the exception of the future.  ``WorkerLost`` means that the
+        worker ended before it answered.
         """
         return self._threads.submit(self._ask, partial(fn, *args, **kwargs))
 
@@ -94,11 +95,12 @@ class Processes(Executor):
                 self._workers[at] = Worker()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Ends every worker: when all calls are made, or, with `cancel_futures`, at once.
+        """End every worker after all calls, or immediately with `cancel_futures`.  Always wait for
+        the end.
 
         Args:
-            wait: as it is always done here: no worker is left when this returns.
-            cancel_futures: what runs is killed, and what waits is not begun.
+            wait: ignored.
+            cancel_futures: kill running calls, and drop waiting calls.
         """
         if not cancel_futures:
             self._threads.shutdown()
@@ -110,10 +112,10 @@ class Processes(Executor):
 
 
 class Worker:
-    """A process that makes one call at a time.
+    """A process that runs one call at a time.
 
     Args:
-        shared: numbers of open files that the process has, too, by the same numbers.
+        shared: file descriptors that the process inherits, with the same numbers.
     """
 
     def __init__(self, shared: Sequence[int] = ()) -> None:
@@ -130,19 +132,20 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """The process's number."""
+        """The number of the process."""
         return self._process.pid
 
     @property
     def ended(self) -> bool:
-        """True if the process is gone."""
+        """True if the process has ended."""
         return self._process.poll() is not None
 
     def ask(self, task: Callable[[], Any]) -> Any:
-        """What `task` gives.
+        """Run `task` in the process and return its result.
 
         Raises:
             WorkerLost: the process ended before it answered.
+            Exception: any exception of the task.
         """
         message = pickle.dumps(task)
         incoming, outgoing = self._process.stdout, self._process.stdin
@@ -165,7 +168,7 @@ class Worker:
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
     def close(self, *, patient: bool) -> None:
-        """Ends the process: where `patient` by the end of its input, else at once."""
+        """End the process: by the end of its input if `patient`, else by a kill."""
         process = self._process
         if not patient:
             process.kill()
@@ -182,17 +185,17 @@ class Worker:
 
 
 def send(file: IO[bytes], message: bytes) -> None:
-    """Writes a message with its length."""
+    """Write a message with its length."""
     file.write(len(message).to_bytes(_SIZE, "little"))
     file.write(message)
     file.flush()
 
 
 def receive(file: IO[bytes]) -> bytes:
-    """The next message.
+    """Return the next message.
 
     Raises:
-        EOFError: there is none, or not all of it.
+        EOFError: the file has no complete message.
     """
     size = file.read(_SIZE)
     expected = int.from_bytes(size, "little")
@@ -203,9 +206,11 @@ def receive(file: IO[bytes]) -> bytes:
 
 
 def serve() -> None:
-    """A worker: reads calls from its input, and answers each with its value or its exception."""
-    # A pipe of its own: what the parent no longer reads must not be flushed at the end again, and
-    # nothing that a call prints gets between the answers.
+    """Run as a worker: read calls from the input, and answer each with its value or its
+    exception.
+    """
+    # Use a duplicate of the output for the answers. So no output of a call gets between the
+    # answers, and an answer that the parent no longer reads is not flushed again at the end.
     incoming, outgoing = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     while True:
@@ -220,7 +225,7 @@ def serve() -> None:
 
 
 def _end() -> NoReturn:
-    """Ends the worker, its objects left as they are: to free what many runs keep takes 0.2 s."""
+    """End the worker without freeing its objects, which takes 0.2 s after many runs."""
     atexit._run_exitfuncs()
     for file in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
@@ -231,8 +236,8 @@ def _end() -> NoReturn:
 def _answer(message: bytes) -> bytes:
     try:
         return pickle.dumps((True, pickle.loads(message)()))
-    except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
+    except Exception as error:  # noqa: BLE001 - the parent raises every exception
         try:
             return pickle.dumps((False, error))
-        except Exception:  # noqa: BLE001 - an exception that cannot be sent is told by its text
+        except Exception:  # noqa: BLE001 - an exception that cannot be sent is sent as text
             return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))

@@ -168,7 +168,7 @@ class Refinement:
         return item if item[ID] not in self._edges and call.cost_low != call.cost_high else None
 
     def choice(self, node: Item, slack: int | None) -> Choice | None:
-        """Choose the model that is asked about the edge into `node`; None: the caps allow none.
+        """Choose the model to ask about the edge into `node`; None: the caps allow none.
 
         Args:
             slack: of the item that needs the answer, Q64.64; None: not known.

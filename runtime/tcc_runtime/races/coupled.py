@@ -1,17 +1,21 @@
-"""The coupled race and its kin: the rest race, the anchored race, and the literal one.
+"""The coupled race and its variants: the rest race, the anchored race, and the literal race.
 
 Text: docs/spec/race.md, sections 5 to 8, 14 and 18.
-`Coupled` pushes every child of a node with its own arrival.  Cost: for a child that did not win a
-digest, a uniform and an arrival of the rung.
-`Rest`, the rest race, draws the children of a node one at a time, in order of arrival: a draw
-realises the winner by the numbers of its source, and one arrival for all that is left; so it costs
-the same for any number of children.  Cost: one digest a child; one digest, one uniform and one
-arrival for what is left.
-`Anchored` pushes a child with the key that the parent's arrival gives, and realises its own when it
-is popped: the same arrival that a finalized run draws.  Cost: one arrival less for each child that
-is never popped.
-`Literal` is the surrogate race as printed: a fresh draw at every node and leaf, so that the keys
-bound nothing that the leaves took part in, and nothing is claimed.
+
+`Coupled` pushes every child of a node with its own arrival.  Cost: for each child that did not win,
+a digest, a uniform and an arrival of the rung.
+
+`Rest`, the rest race, draws the children of a node one at a time, in order of arrival.  A draw
+computes the winner from the numbers of its source, and one arrival for the remainder of the node.
+So a draw costs the same for any number of children.  Cost: one digest for each child; one digest,
+one uniform and one arrival for each remainder.
+
+`Anchored` pushes a child with the key that follows from the parent's arrival.  The child's own
+arrival is computed when it is popped, and equals the arrival in a finalized run.  Cost: one arrival
+less for each child that is never popped.
+
+`Literal` is the surrogate race as printed in the paper, with a fresh draw at every node and leaf.
+So its keys bound no leaf, and the run claims nothing.
 """
 
 from __future__ import annotations
@@ -61,9 +65,9 @@ class Coupled:
     Args:
         tables: of the artifact and the recipe.
         numbers: makes the items.
-        uniforms: the PRF; a test may hand in words of its own.
-        constraints: what forbids children besides the automaton; None is nothing.
-        root: where the run begins; None: at the root of the artifact.
+        uniforms: the PRF; tests may pass fixed words.
+        constraints: the statements that forbid children in addition to the automaton, or None.
+        root: the root of the run; None: the root of the artifact.
     """
 
     late = False
@@ -86,7 +90,7 @@ class Coupled:
         self.shown, self.clamping = numbers.shown, numbers.clamping
 
     def root(self) -> Item:
-        """The root, with the first arrival: t = E / n.
+        """Return the root item with the first arrival, t = E / n.
 
         Raises:
             Undecided: a rounding stays open at the last precision.
@@ -100,7 +104,7 @@ class Coupled:
         return self._numbers.first(view, root.digest, word, held=held)
 
     def expand(self, item: Item) -> Step:
-        """All children that are not forbidden, in canonical order."""
+        """Create all children that are allowed, in canonical order."""
         view, ident, held = item[VIEW], item[ID], item[HELD]
         if not view.opened:
             view.open()
@@ -129,24 +133,28 @@ class Coupled:
         return item, drawn, winner, children, None, not children
 
     def draw(self, item: Item) -> Step:
-        """There is none: every child is drawn at once."""
+        """Raise ValueError: this race draws every child in one step, so no remainder exists."""
         raise ValueError("nothing is left of a node")
 
     def settle(self, leaf: Item) -> Item:
-        """Its key is its value."""
+        """Return the leaf unchanged: its key is its value."""
         return leaf
 
     def leaf_word(self, leaf: Item) -> int:
-        """Raises: Undecided, where the last precision does not decide it."""
+        """Return U_P of a leaf.
+
+        Raises:
+            Undecided: the last precision does not decide it.
+        """
         return self._numbers.arrival_word(leaf)
 
     def recost(self, item: Item, cost: int) -> Item:
-        """The same arrival."""
+        """Return the item with the same arrival at another cost."""
         return self._numbers.recost(item, cost)
 
 
 class Rest(Coupled):
-    """One realised race, drawn child by child; arguments as of `Coupled`."""
+    """One realised race, drawn child by child; arguments as for `Coupled`."""
 
     def __init__(
         self,
@@ -161,7 +169,7 @@ class Rest(Coupled):
         self._won, self._after, self._named = numbers.won, numbers.after, numbers.named
 
     def expand(self, item: Item) -> Step:
-        """The first draw from a node."""
+        """Make the first draw from a node."""
         view, ident = item[2], item[1]
         if not view.opened:
             view.open()
@@ -186,7 +194,7 @@ class Rest(Coupled):
         return item, drawn, winner, children, rest, rest is None and winner is None
 
     def draw(self, item: Item) -> Step:
-        """The next draw from the remainder of a node."""
+        """Make the next draw from the remainder of a node."""
         view, node, numbers = item[VIEW], node_of(item), self._numbers
         left = whole(node, item[LEFT], view)
         ident, pool, mass, size = node[ID], left.pool, left.mass, left.size
@@ -212,7 +220,7 @@ class Rest(Coupled):
         return item, drawn, winner, children, rest, rest is None and barren
 
     def _child(self, item: Item, ident: bytes, edge: Edge, place: int) -> Item | None:
-        """The child that won; None where a statement forbids it."""
+        """Return the child that won, or None if a statement forbids it."""
         held = item[HELD]
         if self._constraints is not None:
             held = held_after(self._constraints.after(held), edge)
@@ -223,10 +231,10 @@ class Rest(Coupled):
 
 
 class Anchored(Coupled):
-    """The coupled race; a child is pushed with M(u) - ln(w t(parent)).
+    """The coupled race, with children that are pushed with the key M(u) - ln(w t(parent)).
 
     Args:
-        cost_of: what the prefix of an item costs, where that rises while the run goes on.
+        cost_of: returns the cost of an item's prefix; None if costs cannot rise during the run.
     """
 
     late = True
@@ -246,7 +254,7 @@ class Anchored(Coupled):
         self._cost_of = cost_of
 
     def expand(self, item: Item) -> Step:
-        """Realises t of the node, then pushes its children."""
+        """Realise t of the node, then create its children."""
         view, ident = item[VIEW], item[ID]
         item = (item[ORDER], *self._realised(item)[1:])
         if not view.opened:
@@ -263,16 +271,18 @@ class Anchored(Coupled):
         return item, drawn, won, children, None, not children
 
     def settle(self, leaf: Item) -> Item:
-        """Realises t, and so V, of a leaf."""
+        """Realise t of a leaf, and so its value V."""
         return self._realised(leaf)
 
     def _drawn(self, item: Item) -> tuple[int | None, int]:
-        """The word of the winner and its place."""
+        """Return the word of the winner and the winner's place."""
         drawn = self._word(_WINS + item[ID])
         return drawn, bisect_right(item[VIEW].bounds, 2 * drawn + 1)
 
     def _realised(self, item: Item) -> Item:
-        """The arrival that a finalized child is pushed with; a winner has it."""
+        """Return the item with the arrival that a finalized run gives it; a winner already has
+        it.
+        """
         if item[WORD] is not None:
             return item
         word = self._word(_OWN + item[ID])
@@ -281,20 +291,22 @@ class Anchored(Coupled):
         )
 
     def _present(self, item: Item) -> Item:
-        """At the cost that is known now, which its source was not expanded with."""
+        """Return the item at its present cost, which may have risen since its source was
+        expanded.
+        """
         if self._cost_of is None:
             return item
         return self._numbers.recost(item, self._cost_of(item))
 
 
 class Literal(Anchored):
-    """The surrogate race as printed: no winner, a draw of its own at every node and leaf.
+    """The surrogate race as printed: no winner, and an independent draw at every node and leaf.
 
-    Only for an artifact without tilt, so that every weight is 1.
+    It requires an artifact without tilt, so that every weight is 1.
     """
 
     def leaf_word(self, leaf: Item) -> int:
-        """Its value was made of it."""
+        """Return the word that the leaf's value was computed from."""
         word: int = leaf[WORD]
         return word
 

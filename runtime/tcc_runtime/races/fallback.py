@@ -1,9 +1,9 @@
 """The fallback: no counts, a value from each leaf's own uniform, bounds without noise.
 
-Text: docs/spec/race.md, section 15.  V = G / tau - beta C - ln E with G = -ln(-ln U) and
-E = -ln(1 - U), U that of the leaf.  A node's key is -beta (C + h), or by recipe r1 the per-step
-envelope.  The keys bound the scores and not the values, so nothing is claimed.  Cost for a leaf:
-four logarithms.
+Text: docs/spec/race.md, section 15.  A leaf has V = G / tau - beta C - ln E with G = -ln(-ln U), E
+= -ln(1 - U) and its own U.  A node's key is -beta (C + h); with recipe r1, h is the per-step
+envelope.  The keys bound the scores and not the values, so the run claims nothing.
+Cost: four logarithms for a leaf.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from tcc_runtime.numbers.rung import KEY_CLAMP, Precision, Rung
 from tcc_runtime.races.interface import RunHashers, Step, children_of
 from tcc_runtime.states import Tables, View
 
-# After the common members: the cost of the prefix in nano-units; what was clamped.
+# Members after the common ones: the cost of the prefix in nano-units, and the clamp flags.
 COST, CLAMP = 9, 10
 _LEAF: Final = bytes((PER_LEAF,))
 _MOST: Final = (1 << 64) - 1
 _MOST_BOUNDS: Final = 1 << 12
-_GUMBEL, _ROOM = 46, 60  # G is less in size; G / tau may take so many bits
+_GUMBEL, _ROOM = 46, 60  # bound of the size of G; bits that G / tau may take
 
 
 class Fallback:
     """Heuristic values of leaves over one artifact.
 
     Args:
-        numbers: has the views; no arrival is drawn.
+        numbers: provides the views; no arrival is drawn.
         tau: an exact decimal above 0.
-        precision: to begin and to end with.
-        exact: whether integers of fixed size are not tried first.
-        constraints: what forbids children besides the automaton; None is nothing.
-        root: where the run begins; None: at the root of the artifact.
+        precision: the first and the last precision.
+        exact: True omits the first attempt by integers of fixed size.
+        constraints: the statements that forbid children in addition to the automaton, or None.
+        root: the root of the run; None: the root of the artifact.
     """
 
     late = False
@@ -74,43 +74,46 @@ class Fallback:
         self._bounds = _bounds_of(tables)
         self._error = precision.error * self._tau_unit // numerator + 2 + precision.error
         self._tries = not exact and self._error < HALF
-        # Where the first rungs were allowed, beta times any cost is small; so is G unless tau is.
+        # If the first rungs were allowed, beta times any cost is small. G / tau is then small too,
+        # unless tau is tiny.
         self.clamping = exact or _GUMBEL * self._tau_unit >= numerator << _ROOM
 
     def root(self) -> Item:
-        """The root, by its bound."""
+        """Return the root item with its bound."""
         view = self._numbers.view(self._tables.state(self._root.members))
         held = None if self._constraints is None else self._constraints.start
         common = view, None, None, 0, None, None, held
         return self.recost((0, self._root.digest, *common, None, 0), 0)
 
     def expand(self, item: Item) -> Step:
-        """All children that are not forbidden, the leaf with its value."""
+        """Create all children that are allowed; the leaf gets its value."""
         children = self._children(item, item[ID], frozenset())
         return item, None, None, children, None, not children
 
     def draw(self, item: Item) -> Step:
-        """The remainder of a node, at once, as its children are no longer drawn."""
+        """Create the whole remainder of a node in one step, because children are no longer
+        drawn.
+        """
         node = node_of(item)
         left = whole(node, item[LEFT], item[VIEW])
         children = self._children(item, node[ID], left.drawn())
         return item, None, None, children, None, left.barren and not children
 
     def settle(self, leaf: Item) -> Item:
-        """Its key is its value."""
+        """Return the leaf unchanged: its key is its value."""
         return leaf
 
     def leaf_word(self, leaf: Item) -> int:
-        """The leaf's own uniform."""
+        """Return the leaf's own uniform."""
         word: int = leaf[WORD]
         return word
 
     def shown(self, item: Item) -> tuple[int | None, int]:
-        """There is no arrival."""
+        """Return None, as no arrival exists, and the clamp flags."""
         return None, item[CLAMP]
 
     def converted(self, item: Item, cost: int) -> Item:
-        """An item of another race: a node by its bound, a leaf by its value.
+        """Convert an item of another race: a node gets its bound, a leaf its value.
 
         Raises:
             Undecided: a rounding stays open at the last precision.
@@ -120,7 +123,7 @@ class Fallback:
         return self.recost((0, ident, *item[2:WORD], word, item[HELD], None, 0), cost)
 
     def recost(self, item: Item, cost: int) -> Item:
-        """The same item at another cost; itself where it is no other."""
+        """Return the item at another cost, or `item` itself if the cost is the same."""
         if cost == item[COST]:
             return item
         return self._item(item[ID], item[VIEW], item[LEFT:WORD], item[WORD], item[HELD], cost)
@@ -154,7 +157,7 @@ class Fallback:
         held: Held | None,
         cost: int,
     ) -> Item:
-        """An item with its bound, or its value."""
+        """Create an item with its bound, or with its value if it is a leaf."""
         if view is None:
             order, clamp = _published(0 if word is None else self._scored(word, cost))
         else:
@@ -162,7 +165,7 @@ class Fallback:
         return order, ident, view, *common, word, held, cost, clamp
 
     def _scored(self, word: int, cost: int) -> int:
-        """G / tau - beta cost - ln E, rounded; not clamped."""
+        """Return G / tau - beta cost - ln E, rounded but not clamped."""
         if self._tries:
             gumbel, arrival = -log_of_wait(_MOST - word), log_of_wait(word)
             score = ((-self._tables.beta * cost) << FRACTION) // self._tables.unit
@@ -182,7 +185,9 @@ class Fallback:
 
 
 class _Bounds(dict[int, tuple[int, int]]):
-    """The key by what a plan costs at least, as an item has it; many nodes have one."""
+    """Key and clamp flags by the least cost of a plan, as an item stores them; many nodes share a
+    cost.
+    """
 
     __slots__ = ("_beta", "_unit")
 
@@ -194,14 +199,14 @@ class _Bounds(dict[int, tuple[int, int]]):
             self.clear()
         unit = self._unit
         exact, rest = divmod(-self._beta * cost << 64, unit)
-        if 2 * rest > unit or (2 * rest == unit and exact & 1):  # ties go to the even one
+        if 2 * rest > unit or (2 * rest == unit and exact & 1):  # ties to even
             exact += 1
         found = self[cost] = _published(exact)
         return found
 
 
 def _bounds_of(tables: Tables) -> _Bounds:
-    """Those of all runs over these tables."""
+    """Return the bounds that all runs over these tables share."""
     found = tables.views.get("fallback")
     if not isinstance(found, _Bounds):
         found = tables.views["fallback"] = _Bounds(tables)
@@ -209,17 +214,17 @@ def _bounds_of(tables: Tables) -> _Bounds:
 
 
 def _published(exact: int) -> tuple[int, int]:
-    """Minus a number held within its range, and whether it had to be."""
+    """Return minus the number, clamped to its range, and whether it was clamped."""
     if Q64_MIN <= exact <= Q64_MAX:
         return -exact, 0
     return -clamped(exact), KEY_CLAMP
 
 
 def decided(attempt: Callable[[Reals], int], precision: Precision) -> int:
-    """What `attempt` gives at the least precision at which it decides.
+    """Return the result of `attempt` at the first precision that decides it.
 
     Raises:
-        Undecided: the last one is not enough.
+        Undecided: the last precision does not decide it.
     """
     bits = precision.first
     while True:

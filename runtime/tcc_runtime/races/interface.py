@@ -1,4 +1,4 @@
-"""What the loop asks of a race, the uniforms of a run, and what statements forbid.
+"""The interface of a race for the loop, the uniforms of a run, and the checks of statements.
 
 Text: docs/spec/race.md, sections 2, 5 and 12.
 """
@@ -17,9 +17,9 @@ from tcc_runtime.item import SOURCE, VIEW, Item
 from tcc_runtime.numbers.rung import KEY_CLAMP, SHOWN_CLAMP, Rung
 from tcc_runtime.states import Edge, View
 
-# What was popped; the word and the place that were drawn from it, None where none is drawn or a
-# phantom won; the children that are pushed; what is left; whether no child of the node was pushed,
-# nor will be.
+# The popped item; the drawn word and place; the pushed children; the remainder or None. The last
+# member is True if no child of the node was or will be pushed. The word is None if the race draws
+# nothing. The place is None if nothing is drawn or if a phantom won.
 Step: TypeAlias = "tuple[Item, int | None, int | None, Sequence[Item], Item | None, bool]"
 Word: TypeAlias = Callable[[bytes], int]
 Digest: TypeAlias = Callable[[bytes], bytes]
@@ -30,10 +30,10 @@ class Race(Protocol):
     """One realised race.
 
     Attributes:
-        late: whether an item other than the root is realised when it is popped.
-        timed: whether -ln t of an item other than the root is published when it is pushed.
-        clamping: whether a published number may have to be clamped.
-        shown: of an item, -ln t as it is published, None where there is none; and what was clamped.
+        late: True if items other than the root are realised when they are popped.
+        timed: True if -ln t of items other than the root is published when they are pushed.
+        clamping: True if a published number may have to be clamped.
+        shown: returns the published -ln t of an item, or None, and the clamp flags.
     """
 
     late: bool
@@ -46,10 +46,10 @@ class Race(Protocol):
     def shown(self) -> Callable[[Item], tuple[int | None, int]]: ...
 
     def root(self) -> Item:
-        """The root, as it is pushed."""
+        """Return the root, as it is pushed."""
 
     def expand(self, item: Item) -> Step:
-        """What the pop of a node makes.
+        """Return the step of popping a node.
 
         Raises:
             Undecided: a rounding stays open at the last precision; nothing was changed.
@@ -57,28 +57,30 @@ class Race(Protocol):
         """
 
     def draw(self, item: Item) -> Step:
-        """What the pop of the remainder of a node makes; errors as of :meth:`expand`."""
+        """Return the step of popping the remainder of a node; raises as :meth:`expand` does."""
 
     def settle(self, leaf: Item) -> Item:
-        """A leaf that is popped, its order minus its value."""
+        """Return a popped leaf with minus its value as its order."""
 
     def leaf_word(self, leaf: Item) -> int:
-        """U_P of a leaf that was settled."""
+        """Return U_P of a settled leaf."""
 
     def recost(self, item: Item, cost: int) -> Item:
-        """The same item at another cost of its prefix; itself where it is no other."""
+        """Return the item at another cost of its prefix, or `item` itself if the cost is the
+        same.
+        """
 
 
 class RunHashers:
-    """The PRF and the digests of one run; each has a hasher, so not for two threads.
+    """The PRF and the digests of one run.  Each has its own hasher, so use them in one thread only.
 
     Args:
         key: K.
 
     Attributes:
-        word: x of a purpose and an id, in one.
-        digest: BLAKE3.
-        digests: BLAKE3 of each of some texts.
+        word: returns x of a purpose followed by an id.
+        digest: BLAKE3 of one text.
+        digests: BLAKE3 of each of several texts.
     """
 
     __slots__ = ("digest", "digests", "word")
@@ -124,7 +126,7 @@ def _digests() -> tuple[Digest, Digests]:
 
 
 def held_after(steps: StatementSteps, edge: Edge) -> Held | None:
-    """What is held at a child; None where a statement forbids it."""
+    """Return the state of the statements at a child, or None if a statement forbids the child."""
     call = edge[2]
     return steps.stopped() if call is None else steps[call.index]
 
@@ -132,7 +134,9 @@ def held_after(steps: StatementSteps, edge: Edge) -> Held | None:
 def children_of(
     numbers: Rung, constraints: Constraints | None, view: View, held: Held | None
 ) -> tuple[Sequence[int], Sequence[Edge], Iterable[Held | None]]:
-    """The children of an opened view that are not forbidden: places, edges, and what is held."""
+    """Return the allowed children of an opened view: places, edges, and states of the
+    statements.
+    """
     if not all(view.edges):
         for place, edge in enumerate(view.edges):
             if edge is None:
@@ -147,7 +151,9 @@ def children_of(
 
 
 def clamps(race: Race, item: Item, popped: bool) -> bool:
-    """Return whether a number had to be clamped that the push of an item publishes, or its pop."""
+    """Return whether a number was clamped that the push of an item publishes, or its pop if
+    `popped`.
+    """
     bits = race.shown(item)[1]
     if not bits:
         return False

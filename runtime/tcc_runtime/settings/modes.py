@@ -102,16 +102,17 @@ def terms_of(
         account: identity and caps of the account that pays.
 
     Raises:
-        AfterRefused: `after` is no prefix of a plan.
+        AfterRefused: no plan begins with `after`.
         CallTextError: a text in `after` is no call.
-        SettingsError: ``exact`` without exact counts or with `inflate`; ``literal`` with another
-            mode, other keys or a tilt; ``rest`` with anchored keys; ``rest``, `inflate`,
-            `truncate` or ``anchored`` in fallback mode; a cut whose tail takes too many steps; a
-            cap or a way of asking without ranges or without a quoter; atoms or a delta that
-            nothing counts.
-        Rejected: A102 the registry lacks an adapter of a model that may be asked; an unverified
-            artifact leads out of its ranges; D201 its counts are too great to be written out; D203
-            it is for a gate.
+        SettingsError: the artifact does not allow a setting, or two settings exclude each other.
+            Mode ``exact`` requires exact counts and no `inflate`.  Race ``literal`` excludes other
+            modes, other keys and a tilt.  Race ``rest`` excludes anchored keys.  Fallback mode
+            excludes ``rest``, `inflate`, `truncate` and ``anchored``.  A cut may take too many
+            steps for its tail.  Caps and ways of asking require ranges and a quoter.  Atoms and a
+            delta require a run that counts them.
+        Rejected: A102 the registry lacks an adapter of a model that may be asked; D201 the counts
+            are too great to be written out; D203 the artifact is for a gate.  An unverified
+            artifact leads out of its ranges.
     """
     if settings.after:
         settings = replace(settings, after=read_calls(artifact.core, settings.after))

@@ -1,22 +1,22 @@
 """Predicts how many nodes a run expands, before it runs.
 
-Text: docs/spec/race.md, section 20.  Floats: a forecast, on which nothing rests.
+Text: docs/spec/race.md, section 20.  The prediction uses floats, because no result depends on it.
 
-Exact plans: an enclosure of the mean over all seeds.  A node v is expanded exactly where its key
-exceeds the best value outside it, so with probability R / (R + Z - Z(v)), R = n(v) e^M(v), Z the
-weight of all plans and Z(v) of those below v.  Nodes of one state differ by the cost of their
-prefix alone; prefixes are gathered into buckets by cost, each with its exact weight and its least
-and greatest cost, state by state from the root.  No n e^M exceeds the root's (section 6), so one
-too great for a float is met there, and raises OverflowError; with scores within e^690 a rate too
-small for one adds less than 10^-15.
-Cost: edges times buckets; the effort bounds the number of buckets.
+Exact plans: an enclosure of the mean over all seeds.  A node v is expanded if and only if its key
+exceeds the best value outside it.  The probability of that is R / (R + Z - Z(v)) with R = n(v)
+e^M(v).  Z is the weight of all plans, Z(v) of those below v.  Nodes of the same state differ only
+by the cost of their prefix.  State by state from the root, prefixes are grouped into buckets by
+cost.  A bucket has the exact weight and the least and greatest cost of its prefixes.
+No n e^M exceeds the root's (section 6).  So one that is too great for a float raises OverflowError
+at the root.  With scores within e^690, a rate too small for a float adds less than 10^-15.
+Cost: edges times buckets; the effort limits the number of buckets.
 
 Relaxed artifacts: an estimate by sampling.  Plans are drawn from the softmax of the automaton,
-which is wider than the grammar's plans; the share that satisfies the statements left to the run
-stands for the weight of its plans, and the nodes on their paths, each over its probability, for all
-nodes.  The random words follow from the artifact's digest: the estimate is a function of artifact
-and settings.
-Cost: one pass over the edges, and what the effort allows.
+which has more plans than the grammar.  The share of draws that satisfy the remaining statements
+estimates the weight of the grammar's plans.  The nodes on the drawn paths, each divided by its
+probability, estimate the number of all nodes.  The random words follow from the artifact's digest,
+so the estimate is a function of artifact and settings.
+Cost: one pass over the edges, plus the effort.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 Bucket: TypeAlias = "tuple[float, float, float]"  # weight; least and greatest beta * cost
 
-EFFORT = 20_000  # pushes of a bucket over an edge that no run is delayed by, some 20 ms
-MOST_EDGES = 10_000  # beyond, nothing is predicted unasked
+EFFORT = 20_000  # pushes of a bucket over an edge that do not delay a run noticeably, some 20 ms
+MOST_EDGES = 10_000  # above this, a prediction is made only on request
 _MOST_BUCKETS = 256
-_MARGIN = 1e-9  # far above what rounding adds up to
-_STEEPEST = 690.0  # e to this is still a float
-_LOOSE = 1e-6  # above what sums in another order add up to
-_LEVEL = 8  # states of a rank at the mean, below which arrays are slower than numbers
+_MARGIN = 1e-9  # far above the sum of the rounding errors
+_STEEPEST = 690.0  # e to this power is still a float
+_LOOSE = 1e-6  # above the difference that another order of a sum makes
+_LEVEL = 8  # mean states of a rank; below it arrays are slower than plain numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +59,10 @@ class Prediction:
 
 
 def why_not(artifact: Artifact, settings: Settings) -> str | None:
-    """Why no prediction is known for a run with these settings; None where one is.
+    """Return why no prediction is known for a run with these settings; None if one is known.
 
     Raises:
-        SettingsError: as a run with them.
+        SettingsError: as a run with these settings does.
     """
     terms = terms_of(artifact, settings)
     if terms.mode == "fallback" or terms.race == "literal":
@@ -79,13 +79,13 @@ def why_not(artifact: Artifact, settings: Settings) -> str | None:
 
 
 def predict(artifact: Artifact, settings: Settings, *, effort: int = EFFORT) -> Prediction | None:
-    """The expected number of expansions, None where it is not known or beyond the range of floats.
+    """Return the expected number of expansions; None if unknown or beyond the range of floats.
 
     Args:
-        effort: how many pushes over an edge to spend; one for each edge is always spent.
+        effort: number of pushes over an edge; at least one for each edge is made.
 
     Raises:
-        SettingsError: as a run with these settings.
+        SettingsError: as a run with these settings does.
         Rejected: an unverified artifact leads out of its ranges.
     """
     if why_not(artifact, settings) is not None:
@@ -101,16 +101,17 @@ def predict(artifact: Artifact, settings: Settings, *, effort: int = EFFORT) -> 
 
 
 def is_short(artifact: Artifact, settings: Settings, most: int) -> bool:
-    """Return whether no prediction of such a run says that it expands more nodes than `most`.
+    """Return whether every prediction for such a run is at most `most` expansions.
 
-    A bound on the enclosure's upper end, state by state in arrays, with the widest bucket for each
-    state; False where the arrays do not show it.  A tenth of the time of :func:`predict`.
+    The function bounds the upper end of the enclosure, state by state in arrays, with the widest
+    bucket for each state.  False means that the arrays do not show it.  It takes a tenth of the
+    time of :func:`predict`.
 
     Args:
-        settings: with which :func:`why_not` has nothing to say.
+        settings: for which :func:`why_not` returns None.
 
     Raises:
-        SettingsError: as a run with these settings.
+        SettingsError: as a run with these settings does.
     """
     import numpy as np
 
@@ -162,7 +163,7 @@ def is_short(artifact: Artifact, settings: Settings, most: int) -> bool:
 
 
 def _logs(artifact: Artifact) -> Array:
-    """The natural logarithm of each state's race count, in arrays."""
+    """Return the natural logarithm of each state's race count, in arrays."""
     import numpy as np
 
     from tcc_runtime.fastcheck.spans import column
@@ -187,18 +188,18 @@ def _logs(artifact: Artifact) -> Array:
 
 
 class Ground:
-    """What forecasts stand on: each state's rows, what weighs below it, and its rate, in floats.
+    """The data of a forecast in floats: each state's rows, the weight below it, and its rate.
 
     Attributes:
         edges: of each state.
         weight: e^(-beta * cost) of each call.
-        below: what the plans below each state weigh together; derivations where it is not
+        below: the total weight of the plans below each state; of derivations if the artifact is not
             deterministic.
-        root: where the run begins.
-        whole: what the plans below that weigh.
+        root: the root of the run.
+        whole: the total weight of the plans below the root.
 
     Raises:
-        OverflowError: a plan's score is beyond the exponents that floats have.
+        OverflowError: a plan's score exceeds the exponents of floats.
     """
 
     def __init__(self, artifact: Artifact, settings: Settings) -> None:
@@ -216,10 +217,10 @@ class Ground:
         self._residual = counts.residual_bound(artifact, settings.recipe)
 
     def _weights_below(self) -> list[float]:
-        """z: what the plans below each state weigh together.
+        """Return z: the total weight of the plans below each state.
 
         Raises:
-            OverflowError: a plan's score is beyond the exponents that floats have.
+            OverflowError: a plan's score exceeds the exponents of floats.
         """
         artifact, weight = self._artifact, self.weight
         found: list[float] = []
@@ -241,13 +242,13 @@ class Ground:
         return found
 
     def rate(self, states: Sequence[int]) -> float:
-        """n e^g of a set of states, in units of the weight of all plans."""
+        """Return n e^g of a set of states, in units of the weight of all plans."""
         bits, rank = self._artifact.manifest.fraction_bits, self._artifact.rank
         best = max(map(self._residual, states)) / (1 << 32) - log(self.whole)
         return sum([exp(log(self._count(q)) - bits * rank(q) * log(2) + best) for q in states])
 
     def sums(self, buckets: int) -> tuple[float, float]:
-        """Both ends of the enclosure."""
+        """Return both ends of the enclosure."""
         step, weight, whole = self._step, self.weight, self.whole
         gathered: list[list[Bucket]] = [[] for _ in self.below]
         for q in self.root.members:
@@ -256,10 +257,10 @@ class Ground:
         for q in range(max(self.root.members), -1, -1):
             prefixes = merged(gathered[q], buckets)
             gathered[q] = []
-            if not prefixes:  # nothing leads there from where the run begins
+            if not prefixes:  # no prefix of the run leads there
                 continue
             rate = self.rate((q,))
-            # With M and n that leave nothing open this is 0, and the cost of a prefix no matter.
+            # With exact M and n the slack is 0, and the cost of a prefix does not matter.
             slack = max(0.0, rate - self.below[q] / whole)
             for mass, least, most in prefixes:
                 lower += mass * rate / (1 + slack * exp(-least))
@@ -271,7 +272,7 @@ class Ground:
 
 
 def merged(some: list[Bucket], most: int) -> list[Bucket]:
-    """The same weight in at most `most` + 1 buckets of equal width by least cost."""
+    """Return the same weight in at most `most` + 1 buckets of equal width by least cost."""
     if len(some) <= 1:
         return some
     start = min(bucket[1] for bucket in some)
@@ -289,28 +290,28 @@ def merged(some: list[Bucket], most: int) -> list[Bucket]:
 
 # Estimates over relaxed artifacts.
 
-DRAWING_EFFORT = 300_000  # edges looked at while drawing, some 0.2 s
-MOST_ESTIMATED = 1_000_000  # edges, beyond which nothing is estimated unasked
+DRAWING_EFFORT = 300_000  # edges visited while drawing, some 0.2 s
+MOST_ESTIMATED = 1_000_000  # edges; above this, an estimate is made only on request
 _MOST_DRAWS = 1000
 _LEAST_DRAWS = 20
-# With none of n kept, a share above 3 / n would have shown with chance 0.95.
+# If none of n draws was kept, a share above 3 / n would have shown with probability 0.95.
 _UNSEEN = 3.0
 
-# A node on the way of a draw: its R, and its share of the weight; both in units of the whole.
+# A node on the path of a draw: its R, and its share of the weight, both in units of the whole.
 _Node: TypeAlias = "tuple[float, float]"
-# The states that a prefix leads to, and by how many derivations each.
+# The states that a prefix leads to, with the number of derivations of each.
 _Ways: TypeAlias = "dict[int, int]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """About so many expansions.
+    """An estimate of the number of expansions.
 
     Attributes:
-        lower, upper: estimates of both ends of an enclosure of the mean; `upper` is None where no
-            plan that was drawn kept what is left to the run.
-        drawn, kept: plans that were drawn from the automaton, and those among them that are plans
-            of the grammar.
+        lower, upper: estimates of both ends of an enclosure of the mean; `upper` is None if no
+            drawn plan satisfied the remaining statements.
+        drawn: number of plans drawn from the automaton.
+        kept: number of drawn plans that are plans of the grammar.
     """
 
     lower: float
@@ -320,15 +321,15 @@ class Estimate:
 
 
 def needs_estimate(artifact: Artifact) -> bool:
-    """Return whether a run may meet more than the plans that it looks for."""
+    """Return whether a run may visit more than the plans of the grammar."""
     return artifact.nondeterministic or bool(artifact.relaxed)
 
 
 def why_no_estimate(artifact: Artifact, settings: Settings) -> str | None:
-    """Why none is known for a run with these settings; None where one is.
+    """Return why no estimate is known for a run with these settings; None if one is known.
 
     Raises:
-        SettingsError: as a run with them.
+        SettingsError: as a run with these settings does.
     """
     terms = terms_of(artifact, settings)
     if terms.mode == "fallback" or terms.race == "literal":
@@ -341,10 +342,10 @@ def why_no_estimate(artifact: Artifact, settings: Settings) -> str | None:
 def estimate(
     artifact: Artifact, settings: Settings, *, effort: int = DRAWING_EFFORT
 ) -> Estimate | None:
-    """About how many expansions a run takes, None where that is not known.
+    """Return an estimate of the expansions of a run; None if unknown.
 
     Raises:
-        SettingsError: as a run with these settings.
+        SettingsError: as a run with these settings does.
         Rejected: an unverified artifact leads out of its ranges.
     """
     if why_no_estimate(artifact, settings) is not None:
@@ -375,7 +376,9 @@ def _of(draws: _Draws, top: int) -> Estimate | None:
 
 
 def _chance(rate: float, others: float, top: int) -> float:
-    """That fewer than `top` of the others, of weight `others`, come before a key of `rate`."""
+    """Return the probability that fewer than `top` others, of weight `others`, precede a key of
+    `rate`.
+    """
     if others <= 0:
         return 1.0
     # 1 - (others / (others + rate)) ** top
@@ -383,12 +386,13 @@ def _chance(rate: float, others: float, top: int) -> float:
 
 
 class _Draws:
-    """Plans drawn from the automaton, each with the nodes on its way as far as a run would go.
+    """Plans drawn from the automaton, each with the nodes on its path as far as a run would go.
 
     Attributes:
         nodes: of each draw.
-        kept: how many are plans of the grammar.
-        share: their weight in all, of that of the automaton, times the number of draws.
+        kept: number of draws that are plans of the grammar.
+        share: the sum over the kept draws of 1 / derivations; divided by all draws, it estimates
+            the share of the grammar in the automaton's weight.
     """
 
     def __init__(self, ground: Ground, artifact: Artifact, terms: Terms, effort: int) -> None:
@@ -407,7 +411,7 @@ class _Draws:
                 return
 
     def _draw(self) -> list[_Node]:
-        """One draw; it ends where a statement is broken."""
+        """Return the nodes of one draw, which ends when it breaks a statement."""
         ground, held = self._ground, self._statements.start
         ways: _Ways = dict.fromkeys(ground.root.members, 1)
         weight, whole = 1.0, ground.whole
@@ -439,7 +443,7 @@ class _Draws:
         return rows
 
     def _choose(self, rows: dict[int, _Ways], ends: float, below: float) -> int | None:
-        """The call that is drawn; None for the end."""
+        """Return the drawn call, or None for the end of the plan."""
         at = next(self._words) * below - ends
         if at < 0:
             return None
@@ -453,7 +457,7 @@ class _Draws:
 
 
 def _words(digest: bytes) -> Iterator[float]:
-    """Numbers in [0, 1), the same for the same artifact."""
+    """Yield numbers in [0, 1), which are the same for the same artifact."""
     stream, at = blake3(b"tcc.estimate.v1\x00" + digest), 0
     while True:
         page = stream.digest(4096, seek=at)

@@ -1,10 +1,10 @@
 """Settings of a run: the seed, the mode, the bound, the number of plans, and when to stop.
 
-Text: docs/spec/race.md, sections 6 to 13.  Everything else that a run depends on is in the
-artifact; :mod:`tcc_runtime.settings.modes` decides what the two together allow.  The fields of
-:class:`Settings` are the one table of these options (:mod:`tcc_runtime.settings.table`): the checks
-here, the options of the commands and their help, the keywords of the library and the members of a
-request are all read from it.
+Text: docs/spec/race.md, sections 6 to 13.  A run depends only on its settings and its artifact.
+:mod:`tcc_runtime.settings.modes` decides which combinations of the two are allowed.  The fields of
+:class:`Settings` are the only table of these options (:mod:`tcc_runtime.settings.table`).  The
+checks in this module, the options of the commands, their help, the keywords of the library, and the
+members of a request are all read from this table.
 """
 
 from __future__ import annotations
@@ -39,42 +39,43 @@ class Settings:
         mode: ``exact``, ``surrogate`` or ``fallback``; None is the best that the counts allow.
         top: how many plans to find, k >= 1.
         recipe: the bound, ``r1`` per-step envelope or ``r2`` monotone remainder.
-        keys: ``finalized``: a child is pushed with its own arrival; ``anchored``: with what its
-            parent's arrival bounds.  None is finalized, with the literal race anchored.
-        race: ``rest``: the children of a node are drawn one at a time; ``coupled``: each has an
-            arrival of its own; ``literal``: the printed surrogate race, which certifies nothing.
-            None is rest, where it is known: not with anchored keys and not in fallback.
-        inflate: race counts are made this many times as great, an exact decimal >= 1.
-        truncate: look at plans of at most that many calls, from the root of the run; None is all.
+        keys: ``finalized``: a child is pushed with its own arrival; ``anchored``: with the bound
+            that its parent's arrival gives.  None is anchored with the literal race, else
+            finalized.
+        race: ``rest`` draws the children of a node one at a time, ``coupled`` draws an arrival for
+            each child.  ``literal`` is the printed surrogate race, which certifies nothing.  None
+            is coupled with anchored keys and in fallback mode, else rest.
+        inflate: factor by which race counts are raised, an exact decimal >= 1.
+        truncate: search only plans of at most that many calls, from the root of the run; None is
+            all.
         tau: of the fallback's heuristic value, an exact decimal > 0.
         alpha, eta: of the potential Phi, exact decimals, alpha >= 0, 0 < eta <= 1.
-        max_expansions: stop before one more than that; None is no cap.
-        max_seconds: stop once they have passed; None is no cap.
+        max_expansions: stop after this many expansions; None is no cap.
+        max_seconds: stop after this many seconds; None is no cap.
         count_bits: use no race counts wider than that; 0 is no limit.
-        ask: where costs are ranges, ``leaf`` asks for those of a plan before it counts, ``node``
-            also once for the call that leads to a node before it is expanded, ``never`` not at all.
-            None is leaf where there is somebody to ask.
+        ask: when to ask for costs that are ranges.  ``leaf`` asks for those of a plan before it
+            counts.  ``node`` also asks once for the last call of a node before the node is
+            expanded.  ``never`` does not ask.  None is leaf if a quoter is given, else never.
         price_cap, sla_ms: the most cents and milliseconds that asking may take; None is no cap.
         epsilon_cap: the most epsilon, an exact decimal of at most nine places; None is no cap.
-        price_weight, latency_weight, epsilon_weight: what a cent, a millisecond and one epsilon
-            weigh against each other in the choice of a model; exact decimals, the first two above
-            0.
-        margin: Q: the predicted gain of a model is raised by the upper quantile Q of its past
-            errors, an exact decimal above 0 and below 1; None takes it as it is predicted.
-        delta: at which the epsilon of atoms is stated and held against `epsilon_cap`, an exact
-            decimal above 0 and below 1; None is 0.00001 where there are atoms to count.
-        accounting: the rule by which atoms are added up; ``renyi`` is that of older ledgers.
-        raw_input_dependent: grammar or models were chosen by what the raw input was: the run says
-            so, claims nothing, and states nothing of privacy.
-        atoms: what privatised the input before the run.
+        price_weight, latency_weight, epsilon_weight: weights of a cent, a millisecond and one
+            epsilon in the choice of a model; exact decimals, the first two above 0.
+        margin: Q: raise the predicted gain of a model by the upper quantile Q of its past errors.
+            An exact decimal above 0 and below 1; None does not raise it.
+        delta: the epsilon of atoms is stated at this delta and compared with `epsilon_cap`.  An
+            exact decimal above 0 and below 1; None is 0.00001 if the run has atoms to count.
+        accounting: the rule by which atoms are added up; older ledgers use ``renyi``.
+        raw_input_dependent: True if the raw input decided the grammar or the models.  The run
+            reports that, claims nothing, and states nothing about privacy.
+        atoms: the mechanisms that privatised the input before the run.
         seed: 32 bytes; the race is a function of these and of the artifact (and of `inflate`,
-            `beacon` and `client_nonce`, where given).
+            `beacon` and `client_nonce`, if given).
         opening_salt: opens the seed commitment, 32 bytes; None derives it from the seed.
         beacon, client_nonce: public randomness and the client's, mixed into the race's key.
-        after: calls that were made already: the run looks for the best ways on.
+        after: calls that were already made; the run searches for the best continuations.
 
     Raises:
-        SettingsError: one of them is out of its range.
+        SettingsError: a value is out of its range.
     """
 
     mode: Mode | None = field(
@@ -254,11 +255,11 @@ class Settings:
             object.__setattr__(self, "after", tuple(self.after))
         for option in _EACH_TIME:
             check_value(option, getattr(self, option.name))
-        # Of many runs all but the seed is often the same, and is looked at once.
+        # Many runs differ only in the seed, so the other values are checked once.
         options = options_in(self)
         try:
             passed = options in _PASSED
-        except TypeError:  # of something unhashable: no option is
+        except TypeError:  # an unhashable value, which no option may have
             passed = False
         if passed:
             return
@@ -293,7 +294,7 @@ class Settings:
         """The rule that selects the model to ask: weights, caps, and the margin.
 
         Args:
-            taken: the privacy account at the start; None if there is none.
+            taken: the privacy account at the start; None if the run keeps none.
         """
         return AskRule(
             ask=ask,
@@ -317,10 +318,10 @@ class Settings:
 
 
 TABLE: Final = table_of(Settings)
-# What differs from run to run, and flags: to a set, 1 is true.
+# Values that differ from run to run; and flags, because a set treats 1 and True as equal.
 _EACH_TIME = tuple(option for option in TABLE if option.kind in (bytes, bool))
 _OPTIONS = tuple(option for option in TABLE if option.kind is not bytes)
-# All that is no randomness: many runs have these in common.
+# All values except randomness: many runs have them in common.
 options_in = attrgetter(*(option.name for option in _OPTIONS), "atoms")
 _checked_in = attrgetter(*(option.name for option in _OPTIONS))
 _PASSED: set[object] = set()

@@ -1,10 +1,16 @@
 """One table of options: the rows that the fields of a dataclass of options define.
 
-A field's type defines its values, its default the value if nothing is given, and its metadata the
-rest: ``about`` (a line of help), ``least``, ``above``, ``most`` and ``below`` (the range of a
-number; of bytes their number), ``places`` (the most decimal places), ``short`` (another name for a
-command line and a request), ``metavar`` (the name of a value in help), ``asking`` (whether the
-option is about asking what calls cost), and ``calls`` (whether the value is a sequence of calls).
+A field's type defines its values, and its default the value if nothing is given.  Its metadata
+define the rest:
+
+- ``about``: a line of help.
+- ``least``, ``above``, ``most`` and ``below``: the range of a number, or of the number of bytes.
+- ``places``: the most decimal places.
+- ``short``: another name for a command line and a request.
+- ``metavar``: the name of a value in help.
+- ``asking``: whether the option is about asking for the costs of calls.
+- ``calls``: whether the value is a sequence of calls.
+
 Cost: once for each dataclass, well below a millisecond.
 """
 
@@ -21,7 +27,7 @@ from tcc_runtime.errors import SettingsError
 
 _UNIONS = (Union, UnionType)
 _MOST_SIZE: Final = (1 << 53) - 1
-_MOST_SECONDS: Final = 1e12  # an integer may be beyond all floats
+_MOST_SECONDS: Final = 1e12  # an integer may exceed all floats
 _ALL_PLACES: Final = 40  # more than any exact decimal has
 
 
@@ -41,7 +47,7 @@ class Option:
         places: most decimal places.
         short: its name for people, with underscores.
         metavar: the name of a value in help; None leaves it to the type.
-        asking: whether the option is about asking what calls cost.
+        asking: whether the option is about asking for the costs of calls.
         calls: whether its texts are consecutive calls: one text on a command line.
     """
 
@@ -83,16 +89,16 @@ class Option:
 
 
 def table_of(options: type) -> tuple[Option, ...]:
-    """The rows of a dataclass of options: of each field that says what it is about, in order."""
+    """Return the rows of a dataclass of options: of each field with ``about``, in order."""
     hints = get_type_hints(options)
     return tuple(_row(at, hints[at.name]) for at in fields(options) if "about" in at.metadata)
 
 
 def check_value(option: Option, value: Any) -> None:
-    """Holds a value of the right type against the range of its row.
+    """Check that a value of the right type is in the range of its row.
 
     Raises:
-        SettingsError: it is out of it.
+        SettingsError: the value is out of the range.
     """
     if value is None and option.optional:
         return
