@@ -1,8 +1,9 @@
 """The number of this process, and two changes by a run: deferred Ctrl-C, paused cycle collector.
 
 Process number: the holder of locks asks for it at each lock, because a fork has its parent's memory
-and none of its locks.  A system call is needed only after a fork.  Linux empties one page of memory
-in every fork, and reading the page takes a tenth of the time of the call.
+and none of its locks.  On Linux, the system is asked only after a fork.  Linux empties one page of
+memory in every fork, and reading the page takes a tenth of the time of asking.  Elsewhere, the
+system is asked each time.
 
 Ctrl-C: an interrupted run ends in a valid result, so the signal must not cut a step in two.  Only
 Python's own handler is replaced, and only in the main thread.  A second Ctrl-C raises immediately.
@@ -95,7 +96,7 @@ class Interrupts:
 
     @property
     def unheld(self) -> bool:
-        """True if a Ctrl-C can only have come before it was deferred, so that it raised at once."""
+        """True if Ctrl-C is not deferred yet, and Python's own handler handles it."""
         return not self._asked and _is_ours()
 
     def _note(self, _signal: int, _frame: FrameType | None) -> None:

@@ -86,7 +86,7 @@ class Open:
 
     Attributes:
         statement: the text of the statement; empty: the question is about plans or declarations.
-            missing: the reason.
+        missing: the reason.
     """
 
     statement: str

@@ -126,7 +126,7 @@ class Gate(GateCalls):
         SessionEnded: the session of the ledger has ended, and `rolls` is False.
         ResumeError: the ledger has another artifact, key or parent, was changed, has a call that
             the parent lacks, or has other attributes than `given`.
-        GivenRefused: R102, R103, R105, R106: the grammar declares other attributes.
+        GivenRefused: R102 to R106: the grammar declares other attributes.
         Rejected: the check refuses the artifact.  L1xx: the lines of the ledger are no chain.  T101
             to T105: the proof does not hold, or is about other artifacts.
         LedgerError: the ledger cannot be read or written; its cause is a `BlockingIOError` if

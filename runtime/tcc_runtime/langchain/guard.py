@@ -76,9 +76,10 @@ def guard(
             ``tell`` gives the model the question as the answer of its call.
 
     Raises:
-        BindingError: the grammar lacks a tool; a tool is given twice; the class of a tool replaces
-            how tools are run; or a model makes the calls of a tool, but the tool has no parameter
-            `model` besides those of the grammar.  ValueError: the gate has another artifact.
+        BindingError: a tool is missing in the grammar, is given twice, or its class replaces how
+            tools are run.  Or a model makes its calls, but the tool has no additional parameter
+            `model`.
+        ValueError: the gate has another artifact.
     """
     fixed = gate if isinstance(gate, Gate) else None
     held = artifact if fixed is None else fixed.artifact

@@ -157,7 +157,8 @@ class CallRecorder:
     """Asks one gate for permits, and reports the outcomes of calls to it.
 
     Attributes:
-        told: the options. failing: the names of the tools with `errors mean failed`.
+        told: the options.
+        failing: the names of the tools with `errors mean failed`.
     """
 
     told: PermitRecorder

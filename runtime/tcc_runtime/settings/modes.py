@@ -107,9 +107,9 @@ def terms_of(
         SettingsError: the artifact does not allow a setting, or two settings exclude each other.
             Mode ``exact`` requires exact counts and no `inflate`.  Race ``literal`` excludes other
             modes, other keys and a tilt.  Race ``rest`` excludes anchored keys.  Fallback mode
-            excludes ``rest``, `inflate`, `truncate` and ``anchored``.  A cut may take too many
-            steps for its tail.  Caps and ways of asking require ranges and a quoter.  Atoms and a
-            delta require a run that counts them.
+            excludes ``rest``, `inflate`, `truncate` and ``anchored``.  A cut is rejected if its
+            tail takes too many steps.  Caps and ways of asking require ranges and a quoter.  Atoms
+            and a delta require a run that counts them.
         Rejected: A102 the registry lacks an adapter of a model that may be asked; D201 the counts
             are too great to be written out; D203 the artifact is for a gate.  An unverified
             artifact leads out of its ranges.

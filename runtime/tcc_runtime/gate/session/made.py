@@ -27,8 +27,8 @@ class Made(Struct):
     """A call that was made.
 
     Attributes:
-        offer: the tool and the listed arguments, as the automaton knows them. call: the call as
-            statements see it.
+        offer: the tool and the listed arguments, in the form of the automaton.
+        call: the call in the form of the statements.
         line: the number of its record.
         opened: entries of its open arguments in the ledger.
         model: the model that makes the call, or ''.
