@@ -298,7 +298,7 @@ def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guar
         weights: [letters], at least 0.
 
     Raises:
-        Refused: TCC407 where the values take more than a gigabyte.
+        CompileRefused: TCC407 where the values take more than a gigabyte.
     """
     bits = digit_bits(table, weights)
     # A level costs some calls of numpy, however few edges it has.
@@ -489,7 +489,7 @@ def count(
         round_bits: round race counts up to so many bits, state by state; None keeps them exact.
 
     Raises:
-        Refused: TCC407 where the counts take more than a gigabyte.
+        CompileRefused: TCC407 where the counts take more than a gigabyte.
     """
     sizes = [len(group) for group in letters.calls]
     totals = [sum(weights.weight.get(call, 0) for call in group) for group in letters.calls]
@@ -526,7 +526,7 @@ def check_bits(counts: SuffixCounts, limit: int | None) -> None:
     """Refuse a number of plans of more than `limit` bits.
 
     Raises:
-        Refused: TCC407.
+        CompileRefused: TCC407.
     """
     bits = counts.total.bit_length()
     if limit is not None and bits > limit:
@@ -553,7 +553,7 @@ def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: G
     """The bounds of every state.
 
     Raises:
-        Refused: TCC405 where a bound leaves 64 bits.
+        CompileRefused: TCC405 where a bound leaves 64 bits.
     """
     low, best = [0] * len(letters.calls), [0] * len(letters.calls)
     for letter, group in enumerate(letters.calls):

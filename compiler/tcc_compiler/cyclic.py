@@ -82,7 +82,7 @@ def emit_cyclic(contents: CyclicContents, guard: Guard) -> bytes:
     """Return the bytes of the artifact.
 
     Raises:
-        Refused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403, TCC404 from the guard.
     """
     core, letters, machine = contents.core, contents.letters, contents.machine
     calls = sorted(contents.weights.weight)

@@ -114,7 +114,7 @@ def compare(
         places: the span of each statement.
 
     Raises:
-        Refused: TCC403, TCC404 an example is too large.
+        CompileRefused: TCC403, TCC404 an example is too large.
     """
     walk = _Walk(made, check_time)
     found = [_example(made, walk, example, options, places or {}) for example in examples]
@@ -192,7 +192,7 @@ def _line_of(made: Built, example: Example, options: Options) -> _Line:
 
     Raises:
         _Empty: no plan could match, whatever it is.
-        Refused: TCC403, TCC404 the automaton is too large.
+        CompileRefused: TCC403, TCC404 the automaton is too large.
     """
     steps = example.steps
     if steps is not None:

@@ -231,7 +231,7 @@ def _compile(
         what was built, and the attempts that gave something up for it, each with its warning.
 
     Raises:
-        Refused: nothing fits; or the set of plans is empty or infinite, a number is out of range.
+        CompileRefused: nothing fits; or the set of plans is empty or infinite, a number is out of range.
     """
     beta = _check_options(options)
     parts_of(core)
@@ -279,7 +279,7 @@ def run_passes(
     """The passes from a core to an artifact, in order.
 
     Raises:
-        Refused: a limit of the compilation was reached, the set of plans is empty or infinite, or a
+        CompileRefused: a limit of the compilation was reached, the set of plans is empty or infinite, or a
             number is out of range.
     """
     # The automaton: the plan expression, then every statement that is not left to the run.
@@ -394,7 +394,7 @@ def _cyclic(
     """The file of an automaton with cycles.
 
     Raises:
-        Refused: TCC402 every plan has more calls than a total of depth allows; TCC405 a number is
+        CompileRefused: TCC402 every plan has more calls than a total of depth allows; TCC405 a number is
             out of range.
     """
     fewest = calls_to_go(machine)[machine.start]
@@ -490,7 +490,7 @@ def _check(artifact: bytes, options: Options) -> str | None:
         the artifact digest that the kernel returned, hex; None where it returned nothing.
 
     Raises:
-        Refused: TCC410, which is a defect of the compiler.
+        CompileRefused: TCC410, which is a defect of the compiler.
     """
     try:
         checked = options.check(artifact)

@@ -1,7 +1,7 @@
 """Limits of a compilation on states, memory and time, and the refusal of a pass that exceeds one.
 
 A pass reports states and edges to the `Guard` of its attempt as it makes them; beyond a limit the
-guard raises `Refused` with the pass, the statement and the figure. The `Timer` divides the time
+guard raises `CompileRefused` with the pass, the statement and the figure. The `Timer` divides the time
 limit among the attempts of one compilation. A place says what a refusal is about.
 Cost: one comparison for each report.
 """
@@ -78,7 +78,7 @@ class Guard:
 
     Attributes:
         pass_name: the current pass, as messages name it.
-        place: the statement that it applies, as in :class:`Refused`.
+        place: the statement that it applies, as in :class:`CompileRefused`.
         in_plan: True while the automaton of the plan expression is made.
         sizes: the number of states before and after each statement that was applied.
         reached: the most states that the current pass has reported.
@@ -153,7 +153,7 @@ class Guard:
         """Count steps that leave nothing behind, such as the members of sets that are joined.
 
         Raises:
-            Refused: TCC403 past what `max_states` states may take.
+            CompileRefused: TCC403 past what `max_states` states may take.
         """
         self._work += steps
         self.tick(1 + (steps >> 3))
@@ -175,7 +175,7 @@ class Guard:
         """Check the limit on the states that the pass has made so far.
 
         Raises:
-            Refused: TCC403 past the limit.
+            CompileRefused: TCC403 past the limit.
         """
         self.reached = max(self.reached, count)
         if count > self.max_states:
@@ -190,7 +190,7 @@ class Guard:
         """Check the limit on the edges or members of state sets that the pass holds.
 
         Raises:
-            Refused: TCC403 past what `max_states` states may hold.
+            CompileRefused: TCC403 past what `max_states` states may hold.
         """
         if count > self.max_room:
             raise CompileRefused(
@@ -207,7 +207,7 @@ class Guard:
         Only where bounds in place of counts are allowed: up to the limit it would only lose time.
 
         Raises:
-            Refused: TCC403 where the sets multiply.
+            CompileRefused: TCC403 where the sets multiply.
         """
         self.note(sets)
         if self._exhaustive or sets < _MANY_SETS or sets < _MANY_SETS_PER_POSITION * positions:
@@ -276,7 +276,7 @@ class Timer:
         """End the compilation if the time is over; for passes that have no guard.
 
         Raises:
-            Refused: TCC404.
+            CompileRefused: TCC404.
         """
         if self._timeout is not None and self._remaining(self._timeout) <= 0:
             raise out_of_time(self._timeout, pass_name)
@@ -285,7 +285,7 @@ class Timer:
         """:meth:`check`, called by the front end.
 
         Raises:
-            Refused: TCC404.
+            CompileRefused: TCC404.
         """
         self.check("reading the grammar")
 
@@ -293,7 +293,7 @@ class Timer:
         """:meth:`check`, called while examples are compared.
 
         Raises:
-            Refused: TCC404.
+            CompileRefused: TCC404.
         """
         self.check("the examples")
 

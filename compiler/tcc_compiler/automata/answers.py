@@ -226,7 +226,7 @@ def keep_strict(
         table: deterministic, and without useless states.
 
     Raises:
-        Refused: TCC414 nothing is left; TCC403, TCC404 from the guard.
+        CompileRefused: TCC414 nothing is left; TCC403, TCC404 from the guard.
     """
     first = next((tool for tool in core.tools if tool.strict), None)
     if first is None:

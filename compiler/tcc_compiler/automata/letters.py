@@ -263,7 +263,7 @@ class CallEdges:
         """Find the shapes of `table`.
 
         Raises:
-            Refused: TCC403 where the edges are too many to hold.
+            CompileRefused: TCC403 where the edges are too many to hold.
         """
         sizes = np.fromiter(map(len, letters.calls), dtype=np.int64)
         calls = np.array([call for group in letters.calls for call in group], dtype=np.int64)

@@ -45,7 +45,7 @@ def statements_named(core: Core, names: Sequence[str]) -> tuple[int, ...]:
     """The numbers of the statements of `core` that `names` select, increasing.
 
     Raises:
-        Refused: TCC412 a name that selects nothing, or a statement that may not be relaxed.
+        CompileRefused: TCC412 a name that selects nothing, or a statement that may not be relaxed.
     """
     chosen: set[int] = set()
     for name in names:
@@ -173,7 +173,7 @@ class NextAttempt:
 
     Attributes:
         warning: what the attempt gives up; None where it withdraws the last warning.
-        place: the statement that the warning is about, as in :class:`Refused`.
+        place: the statement that the warning is about, as in :class:`CompileRefused`.
         derivations: whether it counts derivations in place of plans.
     """
 
@@ -246,7 +246,7 @@ def check_exact(core: Core, attempt: Attempt) -> None:
     """Refuse an inexact attempt beside a strict tool.
 
     Raises:
-        Refused: TCC415.
+        CompileRefused: TCC415.
     """
     tool = strict_tool(core)
     if tool is None or not (attempt.relaxed or attempt.nondeterministic):
@@ -339,7 +339,7 @@ def with_alternatives(
 
     Args:
         attempt, guard: the attempt that reached a limit, and its guard.
-        take: makes an attempt; raises Refused.
+        take: makes an attempt; raises CompileRefused.
     """
     if refusal.code not in GUARDED or refusal.final:
         return refusal

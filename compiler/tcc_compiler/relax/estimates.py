@@ -143,7 +143,7 @@ def _first_large(core: Core, letters: Letters, names: list[str], guard: Guard) -
     The node table is built once for all.
 
     Raises:
-        Refused: TCC404 there is no time left.
+        CompileRefused: TCC404 there is no time left.
     """
     driver = find_driver(core, letters, guard)
     weights = driver.weights if driver else [1] * len(letters.calls)

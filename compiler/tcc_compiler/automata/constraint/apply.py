@@ -65,7 +65,7 @@ def at_most(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> T
         weights: [letters], of any sign.
 
     Raises:
-        Refused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403, TCC404 from the guard.
     """
     weight = exact_array(weights, len(table.levels) + 1, bound).take(table.letter)
     least = best_to_go(table, weight, np.minimum, guard)
@@ -153,7 +153,7 @@ def pairs_spent(
         to_go: [states], the most that a word from there spends.
 
     Raises:
-        Refused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403, TCC404 from the guard.
     """
     moves = _Moves(
         first=table.edge_start.tolist(), target=table.target.tolist(), step=steps.tolist()
@@ -278,7 +278,7 @@ def unfold(
         steps, stop: as in :func:`pairs_spent`.
 
     Raises:
-        Refused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403, TCC404 from the guard.
     """
     count = pairs.start[1:] - pairs.start[:-1]
     state = np.repeat(np.arange(table.states), count)
@@ -333,7 +333,7 @@ def constrain(core: Core, letters: Letters, machine: Machine, guard: Guard) -> M
     """The smallest automaton of the words that meet every statement; a table if it is acyclic.
 
     Raises:
-        Refused: TCC402 with the statement that leaves no plan; TCC401 for a cycle of negative
+        CompileRefused: TCC402 with the statement that leaves no plan; TCC401 for a cycle of negative
             cost; TCC403, TCC404.
     """
     automaton = _tidy(machine, "the plan expression", "plan", guard)
@@ -356,7 +356,7 @@ def apply_sums(
     """The smallest automaton of the words of a trimmed automaton that stay within every sum.
 
     Raises:
-        Refused: as :func:`constrain`.
+        CompileRefused: as :func:`constrain`.
     """
     sums = sums_of(core, letters)
     for one in in_order(sums, cyclic=isinstance(automaton, Machine)):
@@ -398,7 +398,7 @@ def _bounded_after_each_call(
     """Apply a bound on costs of which some are negative: it holds after each call of a plan.
 
     Raises:
-        Refused: as :func:`constrain`.
+        CompileRefused: as :func:`constrain`.
     """
     if isinstance(machine, Machine):
         to_go = limit_cyclic.least_to_go(machine, one.amounts, guard)

@@ -146,7 +146,7 @@ def cyclic_at_most(
         to_go: [states], the least weight of a word from each state (see :mod:`least`).
 
     Raises:
-        Refused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403, TCC404 from the guard.
     """
     slack = bound - to_go[machine.start]
     if slack < 0:
@@ -183,7 +183,7 @@ def _look_ahead(machine: Machine, weights: Sequence[int], bound: int, guard: Gua
     longest word has calls.
 
     Raises:
-        Refused: TCC403 from the guard.
+        CompileRefused: TCC403 from the guard.
     """
     if all(weight == 1 for weight in weights) and bound > 2 * machine.states:
         guard.states(min(bound - machine.states, guard.max_states + 1))

@@ -47,7 +47,7 @@ def product(machine: Machine, constraint: StatementAutomaton, guard: Guard) -> M
     """The automaton of the words of `machine` that `constraint` allows; not trimmed.
 
     Raises:
-        Refused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403, TCC404 from the guard.
     """
     number = {(machine.start, constraint.start): 0}
     pairs = [(machine.start, constraint.start)]

@@ -267,7 +267,7 @@ def follow(partials: Partials, root: int, driver: Driver | None, guard: Guard) -
         driver: cuts what cannot be finished within its bound; None cuts nothing.
 
     Raises:
-        Refused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403, TCC404 from the guard.
     """
     first = partials.initial(root)
     if first is None:

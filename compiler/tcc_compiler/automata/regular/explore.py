@@ -296,7 +296,7 @@ def explore(core: Core, letters: Letters, guard: Guard) -> Machine:
     Words that break a limit may be missing.
 
     Raises:
-        Refused: TCC401 and TCC406 for unbounded recursion, TCC403, TCC404.
+        CompileRefused: TCC401 and TCC406 for unbounded recursion, TCC403, TCC404.
     """
     driver = find_driver(core, letters, guard)
     nodes, root = _nodes(core, letters, driver, guard)
@@ -311,7 +311,7 @@ def explore_partial(core: Core, letters: Letters, guard: Guard) -> Machine:
     It has the plans of :func:`explore`, each once for every way of deriving it.
 
     Raises:
-        Refused: TCC401 and TCC406 for unbounded recursion, TCC403, TCC404.
+        CompileRefused: TCC401 and TCC406 for unbounded recursion, TCC403, TCC404.
     """
     driver = find_driver(core, letters, guard)
     nodes, root = _nodes(core, letters, driver, guard, as_written=True)
@@ -430,7 +430,7 @@ def find_driver(core: Core, letters: Letters, guard: Guard) -> Driver | None:
     Cost: letters times sums, by the clock of `guard`.
 
     Raises:
-        Refused: TCC404.
+        CompileRefused: TCC404.
     """
     every = sums_of(core, letters)
     depths = [one.bound for one in every if one.what == "depth"]

@@ -192,7 +192,7 @@ def longest_plan(core: Core, letters: Letters, nodes: Nodes, root: int, guard: G
     """The most calls of a plan; None where this could not be decided.
 
     Raises:
-        Refused: TCC401 where there are infinitely many plans, TCC402 where there is none.
+        CompileRefused: TCC401 where there are infinitely many plans, TCC402 where there is none.
     """
     for limits in (True, False):
         control = Control(core, letters, limits)
