@@ -1,10 +1,11 @@
-"""The artifact of a finished automaton: canonical states, columns, bytes.
+"""Write the artifact of an acyclic automaton: state digests, state numbers, columns, bytes.
 
-`certify` computes a content digest of each state and numbers the states by (rank, digest): equal
-languages with equal costs have equal digests in the same order, whatever grammar they were written
-in. `emit` writes the columns and the file.
+`certify` computes a content digest of each state and numbers the states by (rank, digest). So two
+grammars with equal languages and equal costs get equal digests in the same order, however they were
+written. `emit` writes the columns and the file.
 Specification: docs/spec/artifact.md, sections 2 to 4 and C6.
-Cost: for each state one BLAKE3 over its edges, and a sort; linear in the file.
+Cost: one BLAKE3 per state over its edges, and one sort of the states. Linear in the size of the
+file.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ from tcc_compiler.counting import CostBounds, Limbs, SuffixCounts, Weights
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
 
-_TOGETHER = 1 << 14  # so many edges over calls at a time: a megabyte of what is hashed
+_TOGETHER = 1 << 14  # edges over calls that are hashed at a time: a megabyte of messages
 
 
-# Rows of 32 bytes, held as four numbers each; only their bytes mean something.
+# A digest is a row of 32 bytes, stored as four numbers. Only its bytes have a meaning.
 Digests: TypeAlias = NDArray[np.uint64]
 
-# An edge takes 64 bytes; the two bytes before a state's first edge end a cell of their own.
+# The message of a state is a sequence of 64-byte cells. Its first cell has a head of two bytes at
+# its end; each further cell is an edge: 32 bytes of the call, 32 of the target.
 _CELL = 64
 _HEAD = 62
 _HEADS = (b"\x10\x00", b"\x10\x01")
@@ -43,13 +45,14 @@ _HEADS = (b"\x10\x00", b"\x10\x01")
 
 @frozen(eq=False)
 class Numbering:
-    """The states in the artifact's order.
+    """The order of the states in the artifact: by level, then by digest; the start is last.
 
     Attributes:
-        order: [states], the table's states; targets come first, the start last.
+        order: [states], the table's state at each position of the artifact.
         number: [states], the artifact's number of each of the table's states.
-        digest: [states], S of each state, as :data:`Digests`; in the artifact's order.
-        targets: the column of targets, level by level, where the edges are gathered; else None.
+        digest: [states], S of each state, as :data:`Digests`, in the order of the artifact.
+        targets: the bytes of the column of edge targets, one item per level, where edges are
+            gathered by shape; else None.
     """
 
     order: Ints
@@ -59,15 +62,16 @@ class Numbering:
 
 
 def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numbering:
-    """The digests and the numbering of a ranked, minimal table.
+    """Return the digests and the numbering of a ranked, minimal table.
 
-    A nondeterministic table is minimal if no two states are bisimilar.
+    A nondeterministic table counts as minimal if no two states are bisimilar.
     """
     calls = [codec.call_digest(c.text.encode(), c.cost_low, c.cost_high) for c in core.calls]
     if table.is_narrow and not table.nondeterministic:
         return _numbered(table.levels, _narrow_digests(calls, table, edges, guard))
     fixed = _digests([*(bytes(30) + head for head in _HEADS), *calls])
-    # The halves of cells: the states, level by level, so that they are found by their numbers.
+    # Every 32-byte half of a cell, by number. The states come first, level by level, so that a
+    # state's digest is found by its number; heads and calls follow.
     halves = np.zeros((table.states + len(fixed), 4), dtype=np.uint64)
     digest, halves[table.states :] = halves[: table.states], fixed
     if edges.gathered:
@@ -91,17 +95,18 @@ def certify(core: Core, table: Table, edges: CallEdges, guard: Guard) -> Numberi
 
 
 def _alike(halves: Digests, table: Table, edges: CallEdges, guard: Guard) -> Numbering:
-    """The numbering where edges are gathered: states of one level and shape are handled together.
+    """Return the numbering where edges are gathered: states of one level and shape go together.
 
-    The levels below have their numbers, so a state's targets are written with its digest.
+    The states of all lower levels already have their numbers. So the targets of a state are known
+    when its digest is computed, and are written in the same pass.
 
     Args:
-        halves: as in :func:`certify`, but the states, which are set here, in their final order.
+        halves: as in :func:`certify`. The rows of states are filled here, in their final order.
     """
     order = np.empty(table.states, dtype=np.int64)
     number = np.empty(table.states, dtype=np.int32)
     head = table.states
-    # One buffer for all messages: a megabyte that is given back each time comes as new pages.
+    # One buffer serves all messages: a new megabyte each time would be fresh pages from the kernel.
     room = np.empty((2 * max(_TOGETHER, 1 + int(edges.degree.max())), 4), dtype=np.uint64)
     column = []
     for begin, end in pairwise(table.levels.tolist()):
@@ -133,7 +138,7 @@ def _alike(halves: Digests, table: Table, edges: CallEdges, guard: Guard) -> Num
 
 
 def _row_bytes(numbers: Numbers) -> list[bytes]:
-    """The bytes of each row, which numpy copies as one item."""
+    """Return the bytes of each row. A row is viewed as one numpy item, which is copied as a whole."""
     if not numbers.size:
         return [b""] * len(numbers)
     rows: list[bytes] = (
@@ -145,10 +150,10 @@ def _row_bytes(numbers: Numbers) -> list[bytes]:
 def _narrow_digests(
     calls: Sequence[bytes], table: Table, edges: CallEdges, guard: Guard
 ) -> Digests:
-    """The digest of each state, one state at a time."""
+    """Return the digest of each state, computed one state at a time."""
     hasher = blake3()
     reset, update, digest = hasher.reset, hasher.update, hasher.digest
-    # Heads, calls, then the states, as soon as they are known.
+    # Heads, then calls, then the states, each as soon as its digest is known.
     parts = [*_HEADS, *calls]
     part, add = parts.__getitem__, parts.append
     states = len(parts)
@@ -160,7 +165,7 @@ def _narrow_digests(
         np.add(call, len(_HEADS), out=places[:, 0])
         np.add(target, states, out=places[:, 1])
         places[first[:-1], 1] = table.accept[begin:end]
-        # A state's first cell has its head alone.
+        # Only the second half of a state's first cell, its head, is part of the message.
         each, ends = places.ravel().tolist(), (2 * first + 1).tolist()
         for low, high in pairwise(ends):
             reset()
@@ -170,12 +175,12 @@ def _narrow_digests(
 
 
 def _messages(first: Ints) -> tuple[list[int], list[int]]:
-    """Where messages begin and end, in bytes: cells `first` [states+1] have heads at their ends."""
+    """Return the byte offsets of each message's begin and end; `first` [states+1] counts cells."""
     return (first[:-1] * _CELL + _HEAD).tolist(), (first[1:] * _CELL).tolist()
 
 
 def _hashed(halves: Digests, begins: Sequence[int], ends: Sequence[int]) -> list[bytes]:
-    """The digests of messages in the bytes of these halves."""
+    """Return the digest of each message: bytes begins[i] .. ends[i] of `halves`."""
     # One hasher, and bound methods: for a small file this loop takes a third of the whole time.
     data, hasher = halves.view(np.uint8).reshape(-1).data, blake3()
     reset, update, digest = hasher.reset, hasher.update, hasher.digest
@@ -187,10 +192,10 @@ def _digests(messages_digests: Sequence[bytes]) -> Digests:
 
 
 def _numbered(levels: Ints, digest: Digests) -> Numbering:
-    """The states of each level by their digests."""
+    """Return the numbering that sorts the states of each level by their digests."""
     level = np.repeat(np.arange(len(levels) - 1), np.diff(levels))
     order = _by_digest(digest)
-    # Levels of 16 bits are sorted digit by digit.
+    # numpy sorts numbers of 16 bits digit by digit, which is faster.
     level = level.take(order).astype(np.uint16 if len(levels) <= 1 << 16 else np.int32)
     order = order.take(np.argsort(level, kind="stable"))
     number = np.empty(len(digest), dtype=np.int32)
@@ -199,7 +204,7 @@ def _numbered(levels: Ints, digest: Digests) -> Numbering:
 
 
 def _by_digest(digest: Digests) -> Ints:
-    """The order of the digests as bytes."""
+    """Return the permutation that sorts the digests as byte strings."""
     leading = digest[:, 0].view(">u8").astype(np.uint64)
     order = np.argsort(leading)
     leading = leading[order]
@@ -209,13 +214,13 @@ def _by_digest(digest: Digests) -> Ints:
 
 
 def _places(digest: Digests) -> Ints:
-    """[states], the place of each digest among all of them."""
+    """Return [states], the rank of each digest among all given digests."""
     place = np.empty(len(digest), dtype=np.int64)
     place[_by_digest(digest)] = np.arange(len(digest))
     return place
 
 
-# The bytes of a column, or of its rows: what need not be copied before it is in the file is not.
+# The bytes of a column, or the bytes of its rows. A column is not copied before it is in the file.
 Column: TypeAlias = "bytes | memoryview | list[bytes]"
 
 _PORTION = 1 << 12
@@ -223,15 +228,16 @@ _PORTION = 1 << 12
 
 @frozen(eq=False)
 class Contents:
-    """The parts of an artifact.
+    """Everything that an artifact is written from.
 
     Attributes:
         core: the grammar that was compiled.
-        document: the JSON object of the core; the tools are copied from it as they stand.
-        table: the automaton, ranked and minimal; `edges`, `numbering`, `counts` and `bounds` are
+        document: the core as a JSON object. The tools are copied from it unchanged.
+        table: the automaton, ranked and minimal. `edges`, `numbering`, `counts` and `bounds` are
             over its states.
         beta, tilt: the options that the weights were computed with.
-        relaxed: the numbers of the statements that a run enforces in place of `table`, increasing.
+        relaxed: the numbers of the statements that a run enforces because `table` does not,
+            increasing.
     """
 
     core: Core
@@ -248,7 +254,7 @@ class Contents:
 
 
 def emit(contents: Contents) -> bytes:
-    """The bytes of the artifact."""
+    """Return the bytes of the artifact."""
     core, table = contents.core, contents.table
     calls = sorted(contents.weights.weight)
     columns = {
@@ -286,7 +292,8 @@ def _states(contents: Contents) -> dict[str, Column]:
         "rank": _column(ranks, "<u4"),
         "cost_to_go": _column(bounds.cost_to_go.take(order), "<i8"),
         "residual_to_go": _column(bounds.residual_to_go.take(order), "<i8"),
-        # Digests are bytes: their order in memory is kept, whatever the byte order of the machine.
+        # Digests are byte strings: keep their order in memory, whatever the byte order of the
+        # machine.
         "state_digest": _column(contents.numbering.digest, "=u8"),
     }
     plans = counts.plans
@@ -303,9 +310,9 @@ def _states(contents: Contents) -> dict[str, Column]:
 
 
 def _limbs(limbs: Limbs, order: Ints) -> Column:
-    """The limbs of a state side by side, states in `order`."""
+    """Return the column of counts: one row of limbs for each state, in `order`."""
     rows = np.empty((len(order), len(limbs)), dtype="<u8")
-    # A portion at a time, so that what is transposed is still in the cache.
+    # Transpose one portion of the states at a time, so that it stays in the cache.
     for begin in range(0, len(order), _PORTION):
         some = slice(begin, begin + _PORTION)
         rows[some] = limbs.take(order[some], axis=1).T
@@ -313,7 +320,7 @@ def _limbs(limbs: Limbs, order: Ints) -> Column:
 
 
 def _column(values: NDArray[Any], dtype: str) -> Column:
-    """The bytes of `values`, not copied where they already have that type."""
+    """Return the bytes of `values` as `dtype`, without a copy where they already have that type."""
     return values.astype(dtype, copy=False).reshape(-1).view(np.uint8).data
 
 
@@ -343,7 +350,7 @@ def _edges(contents: Contents, calls: Sequence[int]) -> dict[str, Column]:
 
 
 def call_columns(core: Core, calls: Sequence[int], weights: Weights) -> dict[str, Column]:
-    """The columns of the calls."""
+    """Return the columns about calls: costs, weight, price, latency, epsilon and text."""
     rows = [core.calls[call] for call in calls]
     return {
         "call_cost_low": pack("call_cost_low", [call.cost_low for call in rows]),
@@ -359,7 +366,7 @@ def call_columns(core: Core, calls: Sequence[int], weights: Weights) -> dict[str
 def document_columns(
     core: Core, document: Mapping[str, codec.Json], calls: Sequence[int]
 ) -> dict[str, Column]:
-    """The core, and the tools that have a call on some edge."""
+    """Return the columns of the core and of the tools that have a call on some edge."""
     owners = {core.calls[call].tool for call in calls}
     tools = document["tools"]
     kept = (
@@ -368,21 +375,21 @@ def document_columns(
     return {"core": codec.encode(document), "tools": codec.encode(kept)}
 
 
-# The file: the one byte string of a manifest and its columns. A writer trusts its caller;
-# :mod:`tcc_certs.kernel` is the side that is strict.
+# The file: the bytes of a manifest and of its columns. The writer does not check what it is given;
+# the reader, :mod:`tcc_certs.kernel`, does.
 
 _TYPECODE = {"I64": "q", "U64": "Q", "U32": "I", "U8": "B"}
 
 
 def write_artifact(manifest: artifact.Manifest, columns: Mapping[str, Column]) -> bytes:
-    """The one byte string of an artifact.
+    """Return the bytes of an artifact file.
 
     Args:
-        manifest: its `columns` are ignored: the digests are taken here.
-        columns: raw little-endian bytes of every column but ``manifest``; see :func:`pack`,
-            :func:`pack_limbs`.
+        manifest: its `columns` are ignored; the digests of `columns` are computed here.
+        columns: the raw little-endian bytes of every column except ``manifest``; see :func:`pack`
+            and :func:`pack_limbs`.
 
-    The writer trusts its caller; :mod:`tcc_certs.kernel` is the side that is strict.
+    The writer does not check what it is given; the reader, :mod:`tcc_certs.kernel`, does.
     """
     rows = {name: data if isinstance(data, list) else [data] for name, data in columns.items()}
     digests = {name: _digest_of(rows[name]) for name in sorted(rows)}
@@ -393,13 +400,13 @@ def write_artifact(manifest: artifact.Manifest, columns: Mapping[str, Column]) -
         items = sum(map(len, parts)) // ITEM_SIZE[dtype]
         shape = artifact.shape_of(dimensions, (items, items // max(1, manifest.states)), manifest)
         tensors[name] = Tensor(dtype=dtype, shape=shape, data=b"")
-    # A container without data is its header; rows are joined once, where they have to be.
+    # A container without data is just its header. The rows are joined once, with the header.
     header = write_container(tensors)
     return b"".join([header, *(part for name in layout(tensors) for part in rows[name])])
 
 
 def _digest_of(rows: Sequence[bytes | memoryview]) -> bytes:
-    """The digest of a column, some rows at a time."""
+    """Return the digest of a column given as rows; rows are joined in portions for hashing."""
     hasher = blake3()
     step = 1 if len(rows) <= _PORTION else _PORTION
     for low in range(0, len(rows), step):
@@ -408,7 +415,7 @@ def _digest_of(rows: Sequence[bytes | memoryview]) -> bytes:
 
 
 def pack(name: str, values: Sequence[int]) -> bytes:
-    """The raw bytes of column `name`; every value must fit its dtype."""
+    """Return the raw little-endian bytes of column `name`; every value must fit its dtype."""
     column = array(_TYPECODE[artifact.COLUMNS[name][0]], values)
     if sys.byteorder == "big":
         column.byteswap()
@@ -416,18 +423,18 @@ def pack(name: str, values: Sequence[int]) -> bytes:
 
 
 def pack_limbs(values: Sequence[int]) -> bytes:
-    """Counts as rows of 64-bit limbs, least first; the width is the least that holds them all."""
+    """Return counts as rows of 64-bit limbs, lowest limb first, as wide as the largest count."""
     size = 8 * max(1, -(-max(values).bit_length() // 64))
     return b"".join([value.to_bytes(size, "little") for value in values])
 
 
 def pack_texts(texts: Iterable[str]) -> bytes:
-    """The raw bytes of ``call_text``."""
+    """Return the raw bytes of column ``call_text``: the texts as a JSON list."""
     return codec.encode(list(texts))
 
 
 def manifest_bytes(manifest: artifact.Manifest, columns: Mapping[str, bytes]) -> bytes:
-    """The canonical bytes of `manifest` with these column digests."""
+    """Return the canonical JSON of `manifest`, with these digests of columns."""
     options: dict[str, codec.Json] = {
         "beta": codec.format_decimal(*manifest.beta),
         "fraction_bits": manifest.fraction_bits,

@@ -1,14 +1,18 @@
-"""Suffix counts and bounds of every state: plans, race counts, least cost and best residual to go.
+"""Suffix counts and cost bounds of every state of a table.
 
-The paper's SuffixCountDP, exact and of any size: weighted sums over all words from each state.  The
-value of a state is 1 where it accepts, plus for each edge the letter's weight times the value of
-the target, all over 2^F; for a state of rank d it is read at the scale 2^(F d), where it is an
-integer. Values are computed a level at a time in digits held in 64 bits; where a weight is too
-large for digits, or values are rounded, edge by edge with Python's integers.
-Specification: docs/spec/artifact.md, C3 to C5; the weights, docs/spec/race.md, section 3.
-Cost: one logarithm and one exponential for each distinct cost; a multiplication and an addition for
-each edge and digit, or a product of long integers for each edge; one pass over the edges for each
-bound.
+For each state: the number of plans, the race count, the least cost to go, the best residual to go.
+These are the paper's SuffixCountDP, with exact integers of any size.
+
+The value of a state is a weighted sum over all words from it. It is 1 if the state accepts, plus
+for each edge the letter's weight times the value of the target, divided by 2^F. A state of rank d
+(the length of its longest word) stores its value times 2^(F d), which is an integer.
+Values are computed level by level in numpy, as digits in 64-bit integers. Python's integers are
+used, edge by edge, where a weight is too large for a digit, where levels have few edges, and where
+values are rounded.
+Specification: docs/spec/artifact.md, C3 to C5. Weights: docs/spec/race.md, section 3.
+Cost: one logarithm and one exponential for each distinct cost. One multiplication and one addition
+for each edge and digit, or one product of long integers for each edge. One pass over the edges for
+each bound.
 """
 
 from __future__ import annotations
@@ -31,18 +35,18 @@ from tcc_compiler.resources import CompileRefused, Guard
 
 # Weighted sums.
 
-# Digits. A value is a column of digits, the highest on top, so that one look-up, one multiplication
-# and one cumulative sum serve the edges of a level and all their digits. Digits are redundant: a
-# digit may exceed its base as long as no sum leaves 63 bits, and its carry moves once for each
-# level, or later where that is safe. Finally all carries are made.
+# Digits. A value is a column of digits, the most significant on top. So one lookup, one
+# multiplication and one cumulative sum serve all edges and digits of a level. A digit may exceed
+# its base, as long as no sum exceeds 63 bits. Carries move up once per level, or later where that
+# is safe; at the end all remaining carries are made.
 
-# [width, states], least first.
+# [width, states], least significant limb first.
 Limbs: TypeAlias = NDArray[np.uint64]
 Words: TypeAlias = NDArray[np.uint64]
 
-# Digits of so many bits let a dozen levels of small weights pass before one is carried.
+# With digits of this many bits a dozen levels of small weights pass before a carry is needed.
 _SHORT = 44
-# So many numbers are processed at a time.
+# How many numbers are processed at a time.
 _PORTION = 1 << 20
 
 
@@ -55,13 +59,15 @@ def level_sums(
     check_room: Callable[[int], None],
     most_rows: int,
 ) -> Limbs:
-    """[limbs, states], the value of every state at the scale 2^(F rank); the width is minimal.
+    """Return [limbs, states], each state's value at the scale 2^(F rank), in minimal width.
 
     Args:
         table: ranked.
         weights: [letters], at least 0.
-        bits: those of a digit, as :func:`digit_bits` has them, or fewer; at least 20.
-        check_room: called with the bits in use after each level; refuses those of `most_rows` rows.
+        bits: the bits of a digit, at least 20 and at most what :func:`digit_bits` returns.
+        check_room: called with the bits in use after each level. It must raise where they would
+            fill `most_rows` rows.
+        most_rows: the most rows of digits that may be in use.
     """
     if not fraction_bits and all(_adjacent(table)):
         bits = min(bits, _SHORT)
@@ -77,27 +83,28 @@ def level_sums(
 
 
 def digit_bits(table: Table, weights: Sequence[int]) -> int:
-    """How many bits a digit may have; 0 or less where the weights are too large for digits."""
+    """Return the most bits of a digit; 0 or less if the weights are too large for digits."""
     return 61 - max(_level_totals(table, weights)).bit_length()
 
 
 def _level_totals(table: Table, weights: Sequence[int]) -> list[int]:
-    """[levels], a bound on the weights of a state's edges together; 0 for the first level."""
+    """Return [levels], a bound on the sum of the weights of one state's edges."""
     degrees = np.maximum.reduceat(table.degree, table.levels[:-1]).tolist()
     heaviest = sorted(weights, reverse=True)
     if table.nondeterministic:
         return [degree * heaviest[0] for degree in degrees]
-    # Every letter stands on one edge of a state at most.
+    # In a deterministic table a state has at most one edge for each letter.
     most = list(accumulate(heaviest, initial=0))
     return [most[degree] for degree in degrees]
 
 
 class _Digits:
-    """The digits of all states; levels are set from the lowest up.
+    """The digits of the values of all states; levels are set from the lowest up.
 
     Attributes:
-        held: [rows, states]; row `unit` counts units, each other 2^bits of the row below.
-        top, bottom: the rows in use, the lowest excluded.
+        held: [rows, states]. Row `_unit` counts ones; a digit of any row is worth 2^bits times the
+            same digit of the next row.
+        top, bottom: the rows in use are top .. bottom-1.
     """
 
     def __init__(
@@ -112,7 +119,7 @@ class _Digits:
         alike = min(weights) == max(weights) == 1
         self._weights = None if alike else np.array(weights, dtype=np.int64)
         self._whole, self._part = divmod(fraction_bits, bits)
-        # After so many passes no digit is more than twice what its place holds, and one.
+        # After this many passes no digit exceeds 2 * 2^bits + 1.
         self._passes = max(1, -(-63 // bits) - 1)
         most = _level_totals(table, weights)
         waits = [False] * len(most)
@@ -122,12 +129,12 @@ class _Digits:
         above = min(_bits_above(most, fraction_bits) // bits + 1, most_rows) + spare
         below = min(-(-fraction_bits * len(most) // bits), most_rows + self._whole) + 2
         self._unit, self.top, self.bottom = above, above - self._whole, above + 1
-        # Rows that nothing is written to take no memory.
+        # Rows that are never written to take no memory.
         self.held = np.zeros((above + 1 + below, table.states), dtype=np.int64)
         self.held[above] = table.accept
         accepts = np.logical_or.reduceat(table.accept, table.levels[:-1]).tolist()
         self._ways = list(zip(waits, accepts, strict=True))
-        # Where the edges of a state begin among those of its level.
+        # Where the edges of a state begin, counted from the first edge of its level.
         bottoms = table.edge_start.take(table.levels[:-1])
         self._first = table.edge_start[:-1] - np.repeat(bottoms, np.diff(table.levels))
 
@@ -155,11 +162,11 @@ class _Digits:
                 slice(top, self.bottom), slice(edges.start + begin, edges.start + end)
             )
             self._add(some, top, values, first[low:high] - begin, accepts, waits)
-        # A value of rank d has F * d bits below units, and not one more.
+        # A value of rank d has F * d bits after the binary point.
         self.bottom = self._unit + 1 - (-self._fraction * rank // self._bits)
 
     def _products(self, rows: slice, edges: slice) -> Ints:
-        """[rows, edges], the digits of the targets times the weights."""
+        """Return [rows, edges], the digits of the targets times the weights of the letters."""
         values = self.held[rows].take(self._table.target[edges], axis=1, mode="clip")
         if self._weights is not None:
             values *= self._weights.take(self._table.letter[edges])
@@ -168,13 +175,14 @@ class _Digits:
     def _add(
         self, states: slice, top: int, values: Ints, first: Ints, accepts: bool, waits: bool
     ) -> None:
-        """Set the digits of some states of a level; the rows below it begin at `top`."""
+        """Set the digits of some states of one level; `top` is the first row of `values`."""
         passes = self._passes
-        # Above are rows that carries may need.
+        # Add empty rows on top for the carries.
         sums = np.zeros((passes + len(values), len(first)), dtype=np.int64)
         summed(values, first, sums[passes:])
         if accepts:
-            # Until it is set a value is that of acceptance; here it comes before sums go over 2^F.
+            # The unit row still has the acceptance of the state. Sums are divided by 2^F later, so
+            # acceptance is multiplied by 2^F before it is added.
             accepting = self.held[self._unit, states] << self._part
             sums[passes + self._unit - self._whole - top] += accepting
         if waits:
@@ -187,7 +195,7 @@ class _Digits:
         self._set(states, top, sums)
 
     def _set(self, states: slice, top: int, sums: Ints) -> None:
-        """Set digits to `sums` over 2^F; the rows of `sums` begin above `top`."""
+        """Set the digits to `sums` divided by 2^F; `sums` has rows for carries above row `top`."""
         first = top - self._passes + self._whole
         while first < top and not sums[0].any():
             sums = sums[1:]
@@ -200,7 +208,7 @@ class _Digits:
             held[first + 1 : last + 1, states] += low
 
     def limbs(self) -> Limbs:
-        """The values at their scales."""
+        """Return the values at their scales."""
         self._carry()
         table, bits = self._table, self._bits
         held = self.held.view(np.uint64)
@@ -208,7 +216,7 @@ class _Digits:
         if self._fraction:
             limbs = np.zeros((size, table.states), dtype=np.uint64)
             for rank, (first, last) in enumerate(pairwise(table.levels.tolist())):
-                # The lowest bits are below the units of this rank.
+                # Skip the bits that are below the scale of this rank.
                 below = (self.bottom - 1 - self._unit) * bits - self._fraction * rank
                 width = min(size, ((self.bottom - self.top) * bits - below + 63) // 64)
                 place, shift = np.divmod(np.arange(width) * 64 + below, bits)
@@ -222,7 +230,7 @@ class _Digits:
         return limbs[:size]
 
     def _carry(self) -> None:
-        """Bring every digit below 2^bits; the row above the top is zero, for :func:`_joined`."""
+        """Make all carries. Then the row above the top is zero, as :func:`_joined` needs."""
         mask = (1 << self._bits) - 1
         for row in range(self.bottom - 1, self.top - 1, -1):
             carry = self.held[row] >> self._bits
@@ -233,18 +241,18 @@ class _Digits:
 
 
 def _adjacent(table: Table) -> list[bool]:
-    """[levels], whether all edges of a level lead to the level just below; False for the first."""
+    """Return [levels], whether all edges of a level lead to the level just below it."""
     firsts = table.edge_start.take(table.levels[1:-1])
     least = np.minimum.reduceat(table.target, firsts) if len(firsts) else firsts
     return [False, *(least >= table.levels[:-2]).tolist()]
 
 
 def _waiting(adjacent: list[bool], totals: list[int], carried: int) -> list[bool]:
-    """[levels], whether carries can wait, because sums of the uncarried digits still fit.
+    """Return [levels], whether carries can wait, because sums of uncarried digits still fit.
 
     Args:
-        totals: [levels], the greatest factor of a digit in a sum.
-        carried: the greatest digit after carrying.
+        totals: [levels], the largest sum of weights by which a digit is multiplied.
+        carried: the largest digit after carrying.
     """
     limit = ((1 << 63) - 1) // max(*totals, 1) - 1
     most = worst = 1
@@ -259,22 +267,22 @@ def _waiting(adjacent: list[bool], totals: list[int], carried: int) -> list[bool
 
 
 def _bits_above(totals: list[int], fraction_bits: int) -> int:
-    """An upper bound of the bits of a value above units; rows that are never written are free."""
+    """Return an upper bound on a value's bits before the binary point; unused rows cost nothing."""
     most = 1
     for total in totals[1:]:
-        # At most 1 for acceptance, and so many times the greatest value below, over 2^F.
+        # A value is at most 1 for acceptance plus total / 2^F times the largest value below.
         most = max(most, max(0, most + total.bit_length() - fraction_bits) + 1)
     return most
 
 
 def _joined(digits: Words, row: Ints, shift: Ints, bits: int) -> Words:
-    """[words, states], 64 bits each from bit `shift` of `row` on, further rows on top of it."""
+    """Return [words, states]: 64 bits each, from bit `shift` of `row` upwards into higher rows."""
     moved = shift.astype(np.uint64)[:, None]
     joined: Words = digits[row] >> moved
     held = bits - shift
     while bool(np.any(held < 64)):
         row = row - 1
-        # Where a word is complete its last row is one that has nothing.
+        # Where a word is already complete, the row that is read next adds nothing to it.
         moved = np.minimum(held, 63).astype(np.uint64)[:, None]
         higher = digits[np.maximum(row, 0)] << moved
         higher[held >= 64] = 0
@@ -285,23 +293,23 @@ def _joined(digits: Words, row: Ints, shift: Ints, bits: int) -> Words:
 
 _MOST_BITS = 1 << 33
 _LEAST_DIGIT = 20
-_NARROW = 64  # edges a level, below which edge by edge is faster
-_NEAR = 256  # bits between the terms of a sum that is written out
-_STEPS = 1 << 10  # between looks at the clock
+_NARROW = 64  # edges per level; with fewer, working edge by edge is faster
+_NEAR = 256  # the most bits between terms for which a sum is written out
+_STEPS = 1 << 10  # between two calls of the guard
 
 
 def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guard: Guard) -> Limbs:
-    """[limbs, states], the value of every state at the scale 2^(F rank); the width is minimal.
+    """Return [limbs, states], each state's value at the scale 2^(F rank), in minimal width.
 
     Args:
         table: ranked.
         weights: [letters], at least 0.
 
     Raises:
-        CompileRefused: TCC407 where the values take more than a gigabyte.
+        CompileRefused: TCC407 if the values take more than a gigabyte.
     """
     bits = digit_bits(table, weights)
-    # A level costs some calls of numpy, however few edges it has.
+    # Each level takes several numpy calls, however few edges it has.
     narrow = table.edges < _NARROW * (len(table.levels) - 1)
     if bits < _LEAST_DIGIT or narrow:
         return packed(list(_long_sums(table, weights, fraction_bits, guard)))
@@ -312,15 +320,16 @@ def weighted_sums(table: Table, weights: Sequence[int], fraction_bits: int, guar
 def rounded_sums(
     table: Table, weights: Sequence[int], fraction_bits: int, round_bits: int, guard: Guard
 ) -> tuple[list[int], list[int]]:
-    """[states] mantissas and [states] exponents; each value is rounded up to `round_bits` bits.
+    """Return mantissas and exponents, [states], of values rounded up to `round_bits` bits.
 
-    A value is never written out: exponents grow with the rank, mantissas do not.
+    The value of a state is mantissa * 2^exponent, at the scale 2^(F rank). Exponents grow with the
+    rank, mantissas do not, so long integers are never written out.
     """
     first, target = table.edge_start.tolist(), table.target.tolist()
     factor = [weights[letter] for letter in table.letter.tolist()]
     accept = table.accept.tolist()
     value, exponent = [0] * table.states, [0] * table.states
-    # Exponents less the scale of the state's rank: an edge adds the same to each of them.
+    # The exponent minus F * rank: relative to this, every edge of a state adds the same shift.
     under = [0] * table.states
     ranks = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels))
     units = (fraction_bits * ranks).tolist()
@@ -359,7 +368,7 @@ def rounded_sums(
         elif extra > 0:
             total = -(-total >> extra)
             low += extra
-            # Rounding up may carry into one bit more: then it is a power of two.
+            # Rounding up may carry into one more bit; the mantissa is then a power of two.
             if total >> round_bits:
                 total >>= 1
                 low += 1
@@ -372,7 +381,7 @@ def rounded_sums(
 def _long_sums(
     table: Table, weights: Sequence[int], fraction_bits: int, guard: Guard
 ) -> Iterator[int]:
-    """The exact value of every state."""
+    """Yield the exact value of each state, computed edge by edge."""
     first, target = table.edge_start.tolist(), table.target.tolist()
     factor = [weights[letter] for letter in table.letter.tolist()]
     accept = table.accept.tolist()
@@ -393,7 +402,7 @@ def _long_sums(
 
 
 def packed(values: Sequence[int]) -> Limbs:
-    """Integers as columns of limbs; the width is the least that holds them all."""
+    """Return the integers as columns of limbs, all as wide as the largest one needs."""
     size = 8 * max(1, -(-max(values).bit_length() // 64))
     raw = bytearray(size * len(values))
     for q, value in enumerate(values):
@@ -402,12 +411,12 @@ def packed(values: Sequence[int]) -> Limbs:
 
 
 def integer(limbs: Limbs, q: int) -> int:
-    """The value of state `q`."""
+    """Return the integer that state `q` has in `limbs`."""
     return int.from_bytes(limbs[:, q].astype("<u8").tobytes(), "little")
 
 
 def _check_room(bits: int) -> None:
-    """Refuse columns of counts that take more than a gigabyte."""
+    """Raise TCC407 if the columns of counts take more than a gigabyte."""
     if bits > _MOST_BITS:
         raise CompileRefused(
             "TCC407",
@@ -421,12 +430,12 @@ def _check_room(bits: int) -> None:
 
 @frozen
 class Weights:
-    """The weights of the calls that stand on an edge.
+    """The weights of the calls that are on at least one edge.
 
     Attributes:
         fraction_bits: F.
-        weight: call -> W(a).
-        residual: call -> r(a), Q31.32.
+        weight: from a call to its weight W(a).
+        residual: from a call to its residual r(a), Q31.32.
     """
 
     fraction_bits: int
@@ -439,11 +448,11 @@ class SuffixCounts:
     """The suffix counts of each state, the paper's SuffixCountDP: plans N and race count m.
 
     Attributes:
-        plans: [limbs, states]; None for a gate.
-        race: [limbs, states]; None where race counts are rounded, and for a gate.
-        rounded: [states] mantissas and [states] exponents of m, for a gate of N; None where counts
-            are exact.
-        round_bits: the bits of the mantissas of m, None where race counts are exact.
+        plans: [limbs, states], N. None in an artifact for a gate.
+        race: [limbs, states], m. None where race counts are rounded, and for a gate.
+        rounded: mantissas and exponents, [states] each: of rounded m, or for a gate of an upper
+            bound of N. None where counts are exact.
+        round_bits: the bits of the mantissas of m. None where race counts are exact.
         total: the number of plans of the start; for a gate an upper bound.
     """
 
@@ -455,7 +464,7 @@ class SuffixCounts:
 
 
 def weigh(core: Core, calls: Sequence[int], beta: Beta, tilt: int, guard: Guard) -> Weights:
-    """The weights of `calls`, which stand on edges; computed once for each distinct cost."""
+    """Return the weights of `calls`, each computed once for all calls of equal cost."""
     costs = sorted({core.calls[call].cost_low for call in calls})
     bits = fraction_bits(beta, max(costs, default=0), tilt)
     weights, residuals = {}, {}
@@ -472,7 +481,7 @@ def weigh(core: Core, calls: Sequence[int], beta: Beta, tilt: int, guard: Guard)
 
 
 def used_calls(automaton: Machine | Table, letters: Letters) -> list[int]:
-    """The calls with at least one edge, increasing."""
+    """Return the calls that are on at least one edge, increasing."""
     if isinstance(automaton, Machine):
         used = sorted({letter for edges in automaton.edges for letter, _ in edges})
     else:
@@ -483,13 +492,13 @@ def used_calls(automaton: Machine | Table, letters: Letters) -> list[int]:
 def count(
     table: Table, letters: Letters, weights: Weights, guard: Guard, round_bits: int | None
 ) -> SuffixCounts:
-    """Number of plans and race count of every state; `table` is ranked.
+    """Return the number of plans and the race count of every state; `table` is ranked.
 
     Args:
-        round_bits: round race counts up to so many bits, state by state; None keeps them exact.
+        round_bits: the bits that each state's race count is rounded up to. None keeps them exact.
 
     Raises:
-        CompileRefused: TCC407 where the counts take more than a gigabyte.
+        CompileRefused: TCC407 if the counts take more than a gigabyte.
     """
     sizes = [len(group) for group in letters.calls]
     totals = [sum(weights.weight.get(call, 0) for call in group) for group in letters.calls]
@@ -510,7 +519,7 @@ def count(
 
 
 def count_for_gate(table: Table, letters: Letters, guard: Guard) -> SuffixCounts:
-    """Upper bounds of the number of plans of every state; `table` is ranked."""
+    """Return upper bounds on the number of plans of every state; `table` is ranked."""
     sizes = [len(group) for group in letters.calls]
     mantissa, exponent = rounded_sums(table, sizes, 0, MAX_ROUND_BITS, guard)
     return SuffixCounts(
@@ -523,10 +532,10 @@ def count_for_gate(table: Table, letters: Letters, guard: Guard) -> SuffixCounts
 
 
 def check_bits(counts: SuffixCounts, limit: int | None) -> None:
-    """Refuse a number of plans of more than `limit` bits.
+    """Check that the number of plans has at most `limit` bits.
 
     Raises:
-        CompileRefused: TCC407.
+        CompileRefused: TCC407, it has more.
     """
     bits = counts.total.bit_length()
     if limit is not None and bits > limit:
@@ -542,7 +551,10 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 @frozen(eq=False)
 class CostBounds:
-    """Per state: h in nano-units and g in Q31.32; `cost_max` is the greatest cost_high."""
+    """For each state the least cost to go h (nano-units) and the best residual to go g (Q31.32).
+
+    `cost_max` is the greatest `cost_high` of a call that is on an edge.
+    """
 
     cost_to_go: Ints
     residual_to_go: Ints
@@ -550,10 +562,10 @@ class CostBounds:
 
 
 def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: Guard) -> CostBounds:
-    """The bounds of every state.
+    """Return the cost bounds of every state.
 
     Raises:
-        CompileRefused: TCC405 where a bound leaves 64 bits.
+        CompileRefused: TCC405 if a bound does not fit 64 bits.
     """
     low, best = [0] * len(letters.calls), [0] * len(letters.calls)
     for letter, group in enumerate(letters.calls):
@@ -563,7 +575,7 @@ def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: G
     steps = len(table.levels)
     cost = best_to_go(table, exact_array(low, steps).take(table.letter), np.minimum, guard)
     residual = best_to_go(table, exact_array(best, steps).take(table.letter), np.maximum, guard)
-    # The error names the tool of the call with the largest amount of that kind.
+    # The error names the tool whose call has the largest amount of that kind.
     costs = {call: core.calls[call].cost_low for call in weights.weight}
     _check_range("the least cost to go", (cost.min(), cost.max()), _tool(core, costs))
     place = _tool(core, weights.residual)
@@ -577,7 +589,7 @@ def bound(core: Core, table: Table, letters: Letters, weights: Weights, guard: G
 
 
 def _tool(core: Core, amounts: Mapping[int, int]) -> str | None:
-    """The place of the tool with the call of the largest amount."""
+    """Return the place of the tool whose call has the amount of largest absolute value."""
     if not amounts:
         return None
     worst = max(sorted(amounts), key=lambda call: abs(amounts[call]))

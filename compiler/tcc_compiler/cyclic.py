@@ -1,7 +1,7 @@
-"""The artifact of an automaton with cycles, for a gate: no counts, no ranks, no bounds.
+"""Write the artifact of an automaton with cycles: for a gate, without counts, ranks and bounds.
 
 Specification: docs/spec/artifact.md, section 10.
-Cost: linear in the edges over calls, and a refinement of the states for the certificate.
+Cost: linear in the edges over calls, plus one refinement of the states for the certificate.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _HEADS = (b"\x12\x00", b"\x12\x01")
 
 @frozen(eq=False)
 class CyclicContents:
-    """The parts of an artifact with cycles.
+    """Everything that an artifact with cycles is written from.
 
     Attributes:
         core: the grammar that was compiled.
-        document: the JSON object of the core.
-        machine: trimmed and minimal, over `letters`; see :func:`breadth_first`.
+        document: the core as a JSON object.
+        machine: the automaton over `letters`, trimmed and minimal; see :func:`breadth_first`.
         beta, tilt: the options that the weights were computed with.
-        relaxed: the numbers of the statements that were relaxed.  `machine` omits more of them
-            (:func:`tcc_certs.policy.places.left_out`).
+        relaxed: the numbers of the statements that were relaxed. `machine` also omits the
+            statements that a gate decides by itself (:func:`tcc_certs.policy.places.left_out`).
     """
 
     core: Core
@@ -49,7 +49,7 @@ class CyclicContents:
 
 
 def breadth_first(machine: Machine) -> Machine:
-    """The states in breadth-first order.  Letters are in the order of their first calls."""
+    """Return the machine with its states in breadth-first order, letters by their first calls."""
     number = {machine.start: 0}
     order = [machine.start]
     edges: list[Edges] = []
@@ -63,7 +63,7 @@ def breadth_first(machine: Machine) -> Machine:
 
 
 def calls_to_go(machine: Machine) -> list[int]:
-    """For each state of a trimmed machine the fewest calls after which a plan may stop."""
+    """Return, for each state of a trimmed machine, the fewest calls to an accepting state."""
     sources: list[list[int]] = [[] for _ in machine.accept]
     for q, edges in enumerate(machine.edges):
         for _, target in edges:
@@ -82,7 +82,7 @@ def emit_cyclic(contents: CyclicContents, guard: Guard) -> bytes:
     """Return the bytes of the artifact.
 
     Raises:
-        CompileRefused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403 or TCC404 from the guard.
     """
     core, letters, machine = contents.core, contents.letters, contents.machine
     calls = sorted(contents.weights.weight)
@@ -116,7 +116,7 @@ def emit_cyclic(contents: CyclicContents, guard: Guard) -> bytes:
 def _rows(
     machine: Machine, letters: Letters, index: Mapping[int, int], guard: Guard
 ) -> list[list[tuple[int, int]]]:
-    """The edges of each state over the calls of the artifact, in call order."""
+    """Return each state's edges over the calls of the artifact: pairs (call, target), sorted."""
     rows, held = [], 0
     for edges in machine.edges:
         row = [(index[call], to) for letter, to in edges for call in letters.calls[letter]]
@@ -143,7 +143,7 @@ def _columns(machine: Machine, rows: Sequence[Sequence[tuple[int, int]]]) -> dic
 def _splits(
     machine: Machine, letters: Letters, index: Mapping[int, int], guard: Guard
 ) -> dict[str, Column]:
-    """The certificate that no two states have the same plans."""
+    """Return the columns of the certificate that no two states have the same plans."""
     refined = Refinement(machine, guard)
     call, by = [], []
     for split in refined.splits:
@@ -166,7 +166,7 @@ def _digest(
     machine: Machine,
     rows: Sequence[Sequence[tuple[int, int]]],
 ) -> bytes:
-    """The digest of the graph, which the manifest has as `root`."""
+    """Return the digest of the graph, which the manifest gives as `root`."""
     found = [core.calls[call] for call in calls]
     digests = [codec.call_digest(c.text.encode(), c.cost_low, c.cost_high) for c in found]
     hasher = blake3()

@@ -1,12 +1,14 @@
-"""Whether the examples and expectations of a grammar hold for the compiled automaton.
+"""Check the examples and expectations of a grammar against the compiled automaton.
 
-Specification: docs/spec/language.md, `accept`, `reject`, `expect`.  An example, a sequence of
-call sets, is followed through the automaton, with one witness for each state; the statements that
-were relaxed are followed beside it, by an automaton of their own.  An expectation is compared with
-the exact figure, or with a bound where there is no more: a bound may not decide it, which is a
-warning.  Reasons name the statements that let a plan through.
-Cost: patterns of the example times edges of the states that it reaches; of reasons, statements
-times calls of the plan with a bisection each.
+Specification: docs/spec/language.md, `accept`, `reject`, `expect`.
+
+An example is a sequence of sets of calls, or an automaton over such sets. `_Walk` follows it and
+the compiled automaton together. Relaxed statements are not part of that automaton, so an automaton
+of their own is followed with them. An expectation is compared with the exact figure, or with a
+bound if the compiler has only a bound. A bound may be too weak to decide it, which is a warning.
+Notes name the statements that let a plan through.
+Cost: patterns of the example times edges of the states that it reaches. For the notes: statements
+times calls of the plan, with a bisection each.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from tcc_compiler.names.plans import Example
 from tcc_compiler.options import Options
 from tcc_compiler.resources import CompileRefused, Guard, Place
 
-# States of the automaton, of the relaxed statements, and of the example.
+# (automaton state, state of the relaxed statements, example state).
 _Triple: TypeAlias = "tuple[int, int, int]"
 _MOST_TRIPLES = 1 << 18
 _MOST_AHEAD = 6
@@ -41,21 +43,24 @@ _MOST_AHEAD = 6
 
 @frozen(eq=False)
 class Built:
-    """The result of the passes: the artifact, and what examples and expectations are compared with.
+    """The result of the passes: the artifact, and what examples and expectations are checked with.
 
     Attributes:
-        artifact: the bytes.
-        checked: the artifact digest, hex, that the kernel found as it checked these bytes; None
-            where they were not checked.
-        relaxed: the numbers of the statements that `table` leaves out, increasing.
-        table: the smallest automaton, over `letters`; a machine if it has cycles.
-        plans: the number of plans; an upper bound where the artifact counts upper bounds; None if
-            the automaton has cycles.
-        bounds_plans: whether it was rounded up, for a gate, as it has more bits than are kept.
-        min_cost: the least cost of a plan, nano-units; a lower bound where statements are relaxed;
+        artifact: its bytes.
+        checked: the digest of the artifact, hex, returned by the kernel that checked these bytes.
+            None if nothing was checked.
+        core: the grammar that was compiled.
+        relaxed: the numbers of the statements that `table` does not enforce, increasing.
+        letters: the letters of `table`.
+        table: the smallest automaton; a `Machine` if it has cycles.
+        plans: the number of plans, or an upper bound where the artifact counts upper bounds. None
+            if the automaton has cycles.
+        bounds_plans: True if `plans` was rounded up, because in an artifact for a gate it has too
+            many bits.
+        min_cost: the least cost of a plan, nano-units; a lower bound if statements are relaxed.
             None if the automaton has cycles.
-        max_depth: the most calls of a plan; an upper bound where statements are relaxed; None if
-            the automaton has cycles and no statement bounds the depth.
+        max_depth: the most calls of a plan; an upper bound if statements are relaxed. None if there
+            are cycles and no statement bounds the depth.
     """
 
     artifact: bytes
@@ -75,9 +80,10 @@ class Unmet:
     """An `accept` line that does not hold.
 
     Attributes:
-        diagnostic: what is reported of it.
-        word: calls of the core, as many as a plan may begin with and one more; all of the line
-            where only its end is no plan's (`ends`).
+        diagnostic: the error to report.
+        word: the longest part of the line that begins a plan, then the call that no plan goes on
+            with. The whole line where all its calls begin a plan.
+        ends: True where the line may not end: all its calls begin a plan, but a plan has to go on.
     """
 
     diagnostic: Diagnostic
@@ -87,10 +93,10 @@ class Unmet:
 
 @frozen
 class Compared:
-    """What was found, in the order of the text: examples, then expectations.
+    """The result of all checks, in the order of the text: examples, then expectations.
 
     Attributes:
-        undecided: how many examples, and how many expectations, may or may not hold.
+        undecided: how many examples, and how many expectations, could not be decided.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -106,15 +112,15 @@ def compare(
     check_time: Callable[[], None] = lambda: None,
     places: Mapping[Place, Span] | None = None,
 ) -> Compared:
-    """A diagnostic for each example and each expectation that does not hold.
+    """Return a diagnostic for each example and each expectation that does not hold.
 
     Args:
         options: the limits on the automaton of an example.
-        check_time: called at each call of an example; it ends the comparison by raising.
+        check_time: called at each call of an example. It ends the comparison by raising.
         places: the span of each statement.
 
     Raises:
-        CompileRefused: TCC403, TCC404 an example is too large.
+        CompileRefused: TCC403 or TCC404, an example is too large.
     """
     walk = _Walk(made, check_time)
     found = [_example(made, walk, example, options, places or {}) for example in examples]
@@ -165,7 +171,7 @@ def _example(
     return None
 
 
-# An example as an automaton: a state for each place in the line.
+# An example as an automaton. In a plain sequence of calls it has one state per place.
 
 
 @frozen(eq=False)
@@ -173,9 +179,9 @@ class _Line:
     """An example as an automaton over sets of calls; state 0 is its start.
 
     Attributes:
-        edges: [states], pairs of a set of calls and the state after one of them.
-        accept: [states].
-        spans: of a plain sequence of calls the span of each; else empty.
+        edges: [states], pairs (set of calls, next state).
+        accept: [states], whether the example may end.
+        spans: the span of each call, if the example is a plain sequence of calls; else empty.
     """
 
     edges: Sequence[Sequence[tuple[plans.CallSet, int]]]
@@ -184,15 +190,15 @@ class _Line:
 
 
 class _Empty(Exception):
-    """An example derives no sequence of calls."""
+    """Raised if an example derives no sequence of calls."""
 
 
 def _line_of(made: Built, example: Example, options: Options) -> _Line:
-    """The automaton of an example, as far as plans are long.
+    """Return the automaton of an example, for at most as many calls as a plan has.
 
     Raises:
-        _Empty: no plan could match, whatever it is.
-        CompileRefused: TCC403, TCC404 the automaton is too large.
+        _Empty: the example matches no sequence of that length, so no plan can match it.
+        CompileRefused: TCC403 or TCC404, the automaton is too large.
     """
     steps = example.steps
     if steps is not None:
@@ -253,7 +259,7 @@ def _ranges(calls: Sequence[int]) -> plans.CallSet:
 
 
 def _unmet(made: Built, walk: _Walk, example: Example, found: _Found) -> Unmet:
-    """What could be where the line stops."""
+    """Return the error for an `accept` line, with the possible continuations where it fails."""
     line = found.line
     next_calls = [calls for _, _, e in found.triples for calls, _ in line.edges[e]]
     ends = any(line.accept[e] for _, _, e in found.triples) or not next_calls
@@ -289,7 +295,7 @@ def _unmet(made: Built, walk: _Walk, example: Example, found: _Found) -> Unmet:
 
 
 class _TooMany(Exception):
-    """An example reaches more triples of states than the limit."""
+    """Raised if an example reaches more triples of states than the limit."""
 
 
 @frozen(eq=False)
@@ -297,9 +303,10 @@ class _Found:
     """How far a line could be followed.
 
     Attributes:
-        before: calls of a longest beginning of the line that begins a plan, too.
-        triples: a few of the triples that they lead to.
-        plan: calls that match the whole line and are a plan; None where there are none.
+        line: the example.
+        before: a longest sequence of calls that begins the line and begins a plan.
+        triples: some of the triples that `before` leads to.
+        plan: a plan that matches the whole line, or None.
     """
 
     line: _Line
@@ -312,14 +319,14 @@ _Came: TypeAlias = "dict[_Triple, tuple[_Triple, int] | None]"
 
 
 class _Walk:
-    """Follows calls through the automaton, the relaxed statements and an example together."""
+    """Follows the automaton, the relaxed statements and an example together, call by call."""
 
     def __init__(self, made: Built, check_time: Callable[[], None]) -> None:
         self._check_time = check_time
         self._calls_of: dict[plans.CallSet, dict[int, dict[int, int]]] = {}
         self._table = made.table
         self._letters = made.letters
-        # Calls that are one letter of the automaton may differ for the relaxed statements.
+        # Calls with the same letter in the automaton may differ for the relaxed statements.
         self._relaxed_letters = made.letters
         self._control = None
         if made.relaxed:
@@ -329,7 +336,7 @@ class _Walk:
             self._control = Control(bare, self._relaxed_letters, limits=True)
 
     def follow(self, line: _Line) -> _Found:
-        """Follow the line as far as plans go on so.
+        """Follow the line breadth-first until a plan matches it or no plan goes on.
 
         Raises:
             _TooMany: past the limit on triples.
@@ -351,7 +358,7 @@ class _Walk:
         return _Found(line=line, before=before, triples=layer[:_MOST_AHEAD], plan=None)
 
     def ahead(self, triples: Iterable[_Triple]) -> tuple[list[int], bool]:
-        """A few calls that can come next, at most _MOST_AHEAD + 1; whether a plan may end there."""
+        """Return some calls that can come next, sorted, and whether a plan may end here."""
         calls: dict[int, None] = {}
         stops = False
         for q, seen, _ in triples:
@@ -364,7 +371,7 @@ class _Walk:
         return sorted(calls)[: _MOST_AHEAD + 1], stops
 
     def _step(self, layer: Sequence[_Triple], line: _Line, came: _Came) -> list[_Triple]:
-        """The triples one call further that no shorter way leads to; they are added to `came`."""
+        """Return the new triples one call further; `came` records how each is reached."""
         self._check_time()
         following = []
         for triple in layer:
@@ -385,7 +392,7 @@ class _Walk:
         return following
 
     def _classes(self, pattern: plans.CallSet) -> dict[int, dict[int, int]]:
-        """For each letter of the automaton, then of the relaxed statements, the first such call."""
+        """Return the first call of each pair (letter, letter for the relaxed statements)."""
         calls: dict[int, dict[int, int]] = {}
         for call in plans.members(pattern):
             calls.setdefault(self._letters.letter[call], {}).setdefault(
@@ -398,7 +405,7 @@ class _Walk:
         return line.accept[e] and self._stops(q, seen)
 
     def _stops(self, q: int, seen: int) -> bool:
-        """Whether a plan may end."""
+        """Return whether a plan may end here."""
         met = self._control is None or self._control.accepts(seen)
         return bool(self._table.accept[q]) and met
 
@@ -416,11 +423,11 @@ class Answered:
     """The answer to an expectation about all sessions.
 
     Attributes:
-        holds: None: it is not known.
-        session: of one that does not hold: a session that shows it, as `tcc replay` reads it;
-            empty: no session is needed.
-        because: what refuses the session, or excludes the calls; texts of statements.
-        missing: of one that is not known: what would decide it.
+        holds: None if it was not decided.
+        session: where it does not hold, a session that shows this, as `tcc replay` reads it. Empty
+            if none is needed.
+        because: texts of the statements that refuse the session or exclude the calls.
+        missing: where it was not decided, a sentence on the missing information.
     """
 
     holds: bool | None
@@ -495,7 +502,7 @@ def _expect(made: Built, expect: Expectation, options: Options) -> Diagnostic | 
 
 
 def _uncounted(made: Built, expect: Expectation) -> Diagnostic | None:
-    """An expectation about an automaton with cycles, which counts nothing."""
+    """Return the diagnostic of an expectation on an automaton with cycles, which counts nothing."""
     expected = f"{expect.op} {_figure(expect.what, expect.value)}"
     endless = made.max_depth is None and not made.relaxed
     if not endless or expect.what == "min_cost":
@@ -523,7 +530,7 @@ def _meant(expect: Expectation, side: str, figure: int) -> str:
 
 
 def _decide(expect: Expectation, figure: int, side: str) -> bool | None:
-    """Whether the expectation holds; None where the bound does not decide it."""
+    """Return whether the expectation holds; None if `figure` is a bound that does not decide it."""
     least = None if side == "at most" else figure
     most = None if side == "at least" else figure
     above = least is not None and least > expect.value
@@ -539,7 +546,7 @@ def _decide(expect: Expectation, figure: int, side: str) -> bool | None:
 
 
 def _side(made: Built, what: str) -> str:
-    """``at most`` or ``at least`` where the compiled figure is a bound; empty where it is exact."""
+    """Return ``at most`` or ``at least`` if the figure is a bound; empty if it is exact."""
     if what == "plans":
         bounds = made.relaxed or made.table.nondeterministic or made.bounds_plans
         return "at most" if bounds else ""
@@ -551,30 +558,30 @@ def _side(made: Built, what: str) -> str:
 def _figure(what: str, value: int) -> str:
     if what == "min_cost":
         return format_decimal(value, 9)
-    # The decimal text of a huge number takes quadratic time.
+    # Writing a huge number in decimal takes quadratic time.
     return str(value) if value.bit_length() <= 8192 else f"a number of {value.bit_length()} bits"
 
 
-# Why a sequence of calls is a plan: the statements that are about its calls, and let it through.
+# Why a sequence of calls is a plan: the statements that are about its calls and allow it.
 
-_MOST = 4  # statements that are named
+_MOST = 4  # the most statements that are named
 _MOST_LOOKED_AT = 1000
 _MOST_CALLS = 12
 
 
 def calls_line(core: Core, calls: Sequence[int]) -> str:
-    """The calls as a plan is written."""
+    """Return the calls as a plan is written: texts separated by spaces."""
     return " ".join([core.calls[call].text for call in calls])
 
 
 def shortened(core: Core, calls: Sequence[int]) -> str:
-    """The same; of many calls the last ones."""
+    """Return :func:`calls_line`, of a long plan the last calls only, after ``...``."""
     cut = "... " if len(calls) > _MOST_CALLS else ""
     return cut + calls_line(core, calls[-_MOST_CALLS:])
 
 
 def reasons_for(core: Core, plan: Sequence[int], places: Mapping[Place, Span]) -> tuple[Note, ...]:
-    """Notes on the statements that let `plan` through: the plan expression, and a few others."""
+    """Return notes on why `plan` is allowed: the plan expression and up to _MOST statements."""
     notes = [Note(message="the plan expression derives it", span=places.get("plan"))]
     if "plan" not in places:
         notes = [Note(message="no `plan` says what a plan is")]
@@ -587,7 +594,7 @@ def reasons_for(core: Core, plan: Sequence[int], places: Mapping[Place, Span]) -
 
 
 def _about(core: Core, calls: Sequence[int]) -> Iterator[StatementPart]:
-    """The statements that tell some of these calls apart from the others."""
+    """Yield the statements that put some of these calls into different classes."""
     for part in parts_of(core)[:_MOST_LOOKED_AT]:
         if part.place != "gate" and len({part.class_of[call] for call in calls}) > 1:
             yield part

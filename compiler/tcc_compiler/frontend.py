@@ -1,6 +1,6 @@
-"""Reading a grammar: a file, a text or bytes become a core, or all of its errors.
+"""Read a grammar: a file, a text or bytes become a core, or the list of all its errors.
 
-:mod:`tcc_compiler.names.compile` does the work; this page decodes bytes.
+:mod:`tcc_compiler.names.compile` does the work; this module adds the decoding of bytes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ def read_grammar_text(
     path: Path | None = None,
     read: Read = texts.read_bytes,
 ) -> Compiled:
-    """The result for a text that comes from no file, and so can use none.
+    """Return the result for a text that is not read from a file.
 
     Args:
-        path: the file that the text is to be in: it may use what that file may.
-        read: gives the bytes of a used file.
+        path: the file that the text will be stored in. With it, the text may use the files that a
+            file at this path may use; without it, none.
+        read: returns the bytes of a used file.
     """
     return compile_source(text, name, path=path, check_time=check_time, read=read)
 
@@ -39,10 +40,11 @@ def read_grammar_bytes(
     folder: Path | None = None,
     check_time: Callable[[], None] | None = None,
 ) -> Compiled:
-    """The result for bytes that come from no file, such as from a pipe.
+    """Return the result for bytes that are not read from a file but, for instance, from a pipe.
 
     Args:
-        folder: the files that they use lie in it, or below; None where they can use none.
+        folder: the folder for used files, which must be in it or below it. None: the text can use
+            no files.
     """
     decoded = texts.too_large() if len(data) > texts.MAX_SOURCE_BYTES else texts.decode(data)
     if isinstance(decoded, texts.Unreadable):

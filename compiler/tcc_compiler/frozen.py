@@ -1,11 +1,13 @@
-"""The compiler's data: frozen, slotted dataclasses, made without source text.
+"""The decorator of the compiler's data classes: frozen, slotted, made without source text.
 
-``@frozen`` gives what ``@dataclass(frozen=True, slots=True, kw_only=True)`` does: fields, equality,
-hash, repr, matching, `replace`, copies and pickles.  The standard decorator writes and compiles the
-source of six methods for every class, which was a quarter of what ``tcc compile`` did for a small
-grammar; here they are closures over the names of the fields.  There is no `__post_init__`, and no
-base that has fields.  Cost: a class takes a tenth of the time of the standard decorator's, an
-instance less than twice that of a frozen dataclass.
+``@frozen`` gives what ``@dataclass(frozen=True, slots=True, kw_only=True)`` gives: fields,
+equality, hash, repr, pattern matching, `replace`, copies and pickles. It has no `__post_init__` and
+no base class with fields.
+
+The standard decorator writes and compiles the source of six methods for every class. That was a
+quarter of the time of ``tcc compile`` for a small grammar. Here the methods are closures over the
+names of the fields. Cost: a class takes a tenth of the time of the standard decorator; an instance
+takes less than twice that of a frozen dataclass.
 """
 
 from __future__ import annotations
@@ -20,11 +22,12 @@ Method: TypeAlias = Callable[..., Any]
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field, field))
 def frozen(cls: Any = None, /, *, kw_only: bool = True, eq: bool = True) -> Any:
-    """The class as a frozen, slotted dataclass.
+    """Return the class as a frozen, slotted dataclass.
 
     Args:
-        kw_only: its fields are given by name alone.
-        eq: two with equal fields are equal; else each equals itself alone.
+        kw_only: True: its fields can be given by name only.
+        eq: True: two instances with equal fields are equal. False: each instance equals only
+            itself.
     """
 
     def made_of(given: type[Any]) -> type[Any]:
@@ -65,7 +68,7 @@ def _methods(made: Any, kw_only: bool) -> dict[str, Method]:
 
 def _init(made: Any, kw_only: bool) -> Method:
     own = fields(made)
-    # A slot's own way to be set, once; `__setattr__` refuses.
+    # The setter of each slot, used once by `__init__`; `__setattr__` always refuses.
     slots = {one.name: getattr(made, one.name).__set__ for one in own}
     in_order = () if kw_only else tuple(slots.values())
     names = slots.keys()
@@ -89,10 +92,10 @@ def _init(made: Any, kw_only: bool) -> Method:
 def _completed(
     made: Any, in_order: Sequence[Field[Any]], values: Sequence[Any], given: dict[str, Any]
 ) -> dict[str, Any]:
-    """Every field's value by its name: those by position, those by name, then the defaults.
+    """Return every field's value by name: positional ones, named ones, then the defaults.
 
     Raises:
-        TypeError: one is missing, given twice, or no field.
+        TypeError: a field has no value or two, or a name is no field.
     """
     if len(values) > len(in_order):
         raise TypeError(f"{made.__qualname__}() takes {len(in_order)} values, not {len(values)}")
@@ -114,7 +117,7 @@ def _completed(
 
 def _equality(made: Any) -> dict[str, Method]:
     compared = [one.name for one in fields(made) if one.compare]
-    values = attrgetter(*compared) if compared else type  # of none: alike for all of the class
+    values = attrgetter(*compared) if compared else type  # no fields: all instances are equal
 
     def __eq__(self: Any, other: object) -> bool:
         if self.__class__ is not other.__class__:

@@ -1,8 +1,8 @@
-"""What a caller may set for one compilation.
+"""The options of one compilation.
 
-The fields that have an ``about`` are the one table of these options: the options of the commands
-and their help, and the keywords of the library, are read from it.  What is out of range is for the
-pipeline, which says so in a diagnostic.
+Each field with an ``about`` is a public option. The options of the commands, their help, and the
+keywords of the library are all derived from these fields. Values out of range are checked by the
+pipeline, which reports them as diagnostics.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_TILT = 64
 DEFAULT_TILT = 8
 AUTO = "auto"
 
-# Endings of files that hold a graph; what has another ending is a grammar.
+# File name endings of graphs. A file with any other ending is a grammar.
 GRAPH_SUFFIXES = (".graphml", ".json")
 
 
@@ -29,27 +29,27 @@ class Options:
 
     Attributes:
         beta: inverse temperature, an exact decimal in canonical text, at least 0.
-        tilt: B, the bits of the weights, 0 .. 64; 0 is the untilted race.  None is
-            DEFAULT_TILT, and 0 where no call has a cost.
-        max_states: most states of any automaton on the way.
-        timeout: most seconds, None for no limit.
-        count_bits: most bits of the number of plans, None for no limit.
-        relax: statements to leave to the run: kinds (``price``, ``require``, ..), texts or
-            numbers of statements; and ``auto``: where `max_states`, `timeout` or `count_bits` is
-            reached, compile to bounds in place of counts.  Without ``auto`` that is an error:
-            nothing is relaxed unasked.
-        round_counts: bits of the race counts, 1 .. 63; None keeps them exact.
-        purpose: what the artifact is for: ``run``, or ``gate``, which leaves out race counts, has
-            bounds in place of the numbers of plans (artifact.md, section 7), and allows plans
-            without a bound (section 10).  None is ``gate`` for a grammar without `plan` and
-            `limit depth`, else ``run``.
-        clock: monotonic seconds; read every few thousand steps.
-        check: the kernel that checks every certificate of the finished artifact, once, before it
-            is handed out; raises Rejected.  What it returns names the bytes that it checked; None
-            where it checked nothing, and then whoever opens the artifact checks it.
-        answers: answers an `expect always`, `reachable` or `implies`.  Takes a `Built` and an
-            `Expectation`, and returns an `Answered`.  None: these lines stay open.
-        progress: called with the pass and its states so far, a few times a second at most.
+        tilt: B, the bits of the weights, 0 .. 64. 0 is the untilted race. None stands for
+            DEFAULT_TILT, or for 0 if no call has a cost.
+        max_states: the most states that any automaton may have during the compilation.
+        timeout: the most seconds; None for no limit.
+        count_bits: the most bits of the number of plans; None for no limit.
+        relax: the statements to leave to the run: kinds (``price``, ``require``, ..), texts or
+            numbers of statements. ``auto`` compiles to bounds instead of counts if `max_states`,
+            `timeout` or `count_bits` is reached. Without ``auto``, reaching a limit is an error.
+        round_counts: the bits of the race counts, 1 .. 63. None keeps them exact.
+        purpose: ``run`` or ``gate``. An artifact for a gate has no race counts, has bounds instead
+            of the numbers of plans (artifact.md, section 7), and allows plans of unbounded length
+            (section 10). None stands for ``gate`` if the grammar has neither `plan` nor `limit
+            depth`, else for ``run``.
+        clock: returns seconds, monotonic. Read every few thousand steps.
+        check: checks every certificate of the finished artifact, once, before it is returned;
+            raises Rejected. It returns the checked artifact, or None if it checked nothing. In that
+            case the reader of the artifact has to check it.
+        answers: decides an `expect always`, `reachable` or `implies` line. It takes a `Built` and
+            an `Expectation`, and returns an `Answered`. None: such lines stay undecided.
+        progress: called with the name of the pass and its number of states so far, a few times a
+            second at most.
     """
 
     beta: str = field(default="1", metadata={"about": "inverse temperature: how much costs count"})
@@ -110,10 +110,10 @@ class Options:
 
     @property
     def auto_relax(self) -> bool:
-        """Whether bounds in place of counts are asked for where a limit is reached."""
+        """True if reaching a limit leads to bounds instead of an error (``auto``)."""
         return AUTO in self.relax
 
     @property
     def relax_names(self) -> tuple[str, ...]:
-        """The names of what is relaxed whatever the limits."""
+        """The names in `relax` that apply whatever the limits: all except ``auto``."""
         return tuple(name for name in self.relax if name != AUTO)

@@ -1,7 +1,7 @@
-"""Refusals and warnings of the passes as diagnostics: each with its span in the grammar file.
+"""Turn refusals and warnings of the passes into diagnostics with spans in the grammar file.
 
-A pass names a statement by its place (:mod:`tcc_compiler.resources`); the front end knows the
-span of each place.  Cost: one look-up a message.
+A pass identifies a statement by its place (:mod:`tcc_compiler.resources`). The front end knows the
+span of each place. Cost: one lookup per message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_CALLS = 12
 
 
 def refusal_diagnostic(refusal: CompileRefused, places: Mapping[Place, Span]) -> Diagnostic:
-    """The error that a refusal stands for."""
+    """Return the error diagnostic of a refusal."""
     return Diagnostic(
         code=refusal.code,
         message=refusal.message,
@@ -35,7 +35,7 @@ def refusal_diagnostic(refusal: CompileRefused, places: Mapping[Place, Span]) ->
 
 
 def relaxed_diagnostic(attempt: NextAttempt, places: Mapping[Place, Span]) -> Diagnostic:
-    """The warning that an attempt gave something up."""
+    """Return the warning that an attempt relaxed or rounded something to stay within a limit."""
     return Diagnostic(
         code="TCC411",
         severity="warning",
@@ -48,7 +48,7 @@ def relaxed_diagnostic(attempt: NextAttempt, places: Mapping[Place, Span]) -> Di
 def many_answers_diagnostics(
     core: Core, letters: Letters, table: Machine | Table, places: Mapping[Place, Span]
 ) -> list[Diagnostic]:
-    """A warning for each tool with a call that no gate would ever let be made."""
+    """Return a warning for each tool with a call that no gate would ever permit (R301)."""
     found = []
     for item in many_answers(core, letters, table):
         name = core.tools[item.tool].name
@@ -74,10 +74,10 @@ def many_answers_diagnostics(
 def parallel_diagnostics(
     core: Core, artifact: bytes, places: Mapping[Place, Span]
 ) -> list[Diagnostic]:
-    """A warning for each parallel tool whose calls are never under way beside others."""
+    """Return a warning for each parallel tool whose calls can never overlap with other calls."""
     if not any(tool.parallel for tool in core.tools):
         return []
-    from tcc_certs.kernel import check  # here: few grammars have such tools
+    from tcc_certs.kernel import check  # imported here: few grammars have such tools
     from tcc_certs.session.validation import machine_of
 
     paired = {tool for pair in machine_of(check(artifact)).commuting for tool in pair}

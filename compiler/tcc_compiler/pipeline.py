@@ -1,22 +1,22 @@
-"""The whole compiler on one page: from a grammar, or its core, to the bytes of an artifact.
+"""The whole compiler: from a grammar, or its core, to the bytes of an artifact.
 
-Start reading at :func:`run_passes`.  Specification: docs/spec/core.md (what goes in),
-docs/spec/artifact.md (what comes out).  Every pass is a function from value to value in a file of
+Start reading at :func:`run_passes`. Specification: docs/spec/core.md for the input,
+docs/spec/artifact.md for the output. Every pass is a function without side effects, in a file of
 its own:
 
-    parse, names        `syntax` and `names`: a text becomes a core
-    places              `tcc_certs.policy.places`: what the automaton holds of each statement
-    letters             `automata.letters`: calls that no statement tells apart become one letter
-    explore             `automata.regular`: the plan expression becomes an automaton
-    constrain           `automata.constraint`: each statement, then trim and minimise, one by one
-    strict              `automata.answers`: what goes on after every answer of a strict tool
-    cyclic              `cyclic`: for a gate, the file of an automaton with cycles; nothing below
+    parse, names        `syntax` and `names`: turn a text into a core
+    places              `tcc_certs.policy.places`: the part of each statement for the automaton
+    letters             `automata.letters`: merge calls that no statement distinguishes
+    explore             `automata.regular`: turn the plan expression into an automaton
+    constrain           `automata.constraint`: apply each statement, then trim and minimise
+    strict              `automata.answers`: keep what goes on after all answers of strict tools
+    cyclic              `cyclic`: for a gate, write an automaton with cycles; no later pass
     count, bound        `counting`: plans, race counts, least cost and best residual to go
     certify, emit       `artifact`: digests, numbering, bytes
     check               the kernel of `tcc_certs` checks every certificate, once
 
-Where the automaton gets too large the compilation ends, and the error names what would fit.  Where
-the caller asked for it, the passes are tried again with bounds in place of counts (`relax`).
+If the automaton gets too large, the compilation ends with an error that names what would fit. On
+request (``relax auto``), the passes are tried again with bounds instead of counts (`relax`).
 """
 
 from __future__ import annotations
@@ -58,22 +58,22 @@ if TYPE_CHECKING:
 
 @frozen
 class Compiled:
-    """What a compilation gives.
+    """The result of a compilation.
 
     Attributes:
-        artifact: its bytes; None where a diagnostic is an error.  The kernel (`Options.check`) has
-            checked every certificate of these bytes, here and nowhere else.
-        checked: the artifact digest, hex, that the kernel returned: whoever opens the bytes needs
-            to check no more than that they have it.  None where the kernel of the options checked
-            nothing: then the certificates are still to be checked.
-        diagnostics: errors and warnings, those of the front end first.
+        artifact: its bytes; None if a diagnostic is an error. The kernel (`Options.check`) has
+            checked every certificate of these bytes; nothing else does.
+        checked: the digest of the artifact, hex, as the kernel returned it. A reader of the bytes
+            only has to compare their digest with it. None if `Options.check` checked nothing: then
+            their reader must check the certificates.
+        diagnostics: errors and warnings; the front end's come first.
         sources: the texts that spans point into, by name.
-        places: the span of each statement by its number; also of ``plan``, ``tool NAME`` and so on.
-        core: of the grammar; None where the front end found errors.
+        places: the span of each statement by its number, and of ``plan``, ``tool NAME`` and so on.
+        core: the core of the grammar; None if a pass refused it, and from :func:`compile_core`.
         unmet: the `accept` lines that do not hold.
         examples, expectations: how many the grammar has.
-        undecided: how many of the examples, and of the expectations, may or may not hold.
-        built: what the passes made, also if an example or expectation does not hold.
+        undecided: how many of the examples, and of the expectations, could not be decided.
+        built: the result of the passes, even if an example or expectation does not hold.
     """
 
     artifact: bytes | None
@@ -104,7 +104,7 @@ def compile_file(path: Path, options: Options, *, examples: bool = True) -> Comp
     """Compile a grammar file or a graph; its examples and expectations must hold.
 
     Args:
-        examples: False looks at none of them.
+        examples: False ignores the examples and expectations.
     """
     timer = Timer(options)
     try:
@@ -132,11 +132,12 @@ def compile_bytes(
     *,
     examples: bool = True,
 ) -> Compiled:
-    """Compile a grammar that comes from no file, such as from a pipe; see :func:`compile_file`.
+    """Compile a grammar that is given as bytes, such as from a pipe; see :func:`compile_file`.
 
     Args:
-        name: how diagnostics name it.
-        folder: the files that it uses lie in it, or below; None where it can use none.
+        name: its name in diagnostics.
+        folder: the folder for used files, which must be in it or below it. None: it can use no
+            files.
     """
     timer = Timer(options)
     try:
@@ -147,7 +148,7 @@ def compile_bytes(
 
 
 def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -> Compiled:
-    """Compile a networkx graph in memory; `name` is the grammar's where the graph has none."""
+    """Compile a networkx graph; `name` is the grammar's name if the graph has none."""
     from tcc_compiler.imports.graph_grammar import read_networkx
 
     timer = Timer(options)
@@ -159,7 +160,7 @@ def compile_graph(graph: nx.Graph[Any], options: Options, name: str = "graph") -
 
 
 def read_source(path: Path, check_time: Callable[[], None] | None = None) -> frontend.Compiled:
-    """The front end's result for a file: a grammar, or a graph, as its ending says."""
+    """Return the front end's result for a file; its ending decides whether it is a graph."""
     if path.suffix.lower() not in GRAPH_SUFFIXES:
         return frontend.read_grammar(path, check_time)
     from tcc_compiler.imports.graph_grammar import read_graph
@@ -168,7 +169,7 @@ def read_source(path: Path, check_time: Callable[[], None] | None = None) -> fro
 
 
 def _bare(front: frontend.Compiled) -> frontend.Compiled:
-    """What the front end read, without examples and expectations."""
+    """Return `front` without its examples and expectations."""
     return replace(front, examples=(), expects=())
 
 
@@ -177,7 +178,7 @@ def _refused(refusal: CompileRefused) -> Compiled:
 
 
 def compile_frontend(front: frontend.Compiled, options: Options, timer: Timer) -> Compiled:
-    """Compile what the front end has read; its examples and expectations must hold."""
+    """Compile the front end's result; its examples and expectations must hold."""
     diagnostics: list[Diagnostic] = []
     artifact = checked = core = built = None
     unmet: tuple[Unmet, ...] = ()
@@ -225,13 +226,15 @@ def compile_frontend(front: frontend.Compiled, options: Options, timer: Timer) -
 def _compile(
     core: Core, options: Options, timer: Timer
 ) -> tuple[Built, list[attempts.NextAttempt]]:
-    """The attempt that was asked for; with ``relax auto`` then others, until one fits the limits.
+    """Make the requested attempt; with ``relax auto`` then further ones, until one fits the limits.
 
     Returns:
-        what was built, and the attempts that gave something up for it, each with its warning.
+        the result, and the attempts that relaxed or rounded something for it, each with its
+        warning.
 
     Raises:
-        CompileRefused: nothing fits; or the set of plans is empty or infinite, a number is out of range.
+        CompileRefused: no attempt fits the limits, the set of plans is empty or infinite, or a
+            number is out of range.
     """
     beta = _check_options(options)
     parts_of(core)
@@ -250,7 +253,7 @@ def _compile(
             built = run_passes(core, beta, attempt, options, guard)
             return built, [w for w in warnings if built.table.nondeterministic or not w.derivations]
         except CompileRefused as refusal:
-            # Where several attempts reach a limit, the error names that of the exact attempt.
+            # If several attempts reach a limit, the error reports the limit of the exact attempt.
             if first_refusal is None or refusal.code not in attempts.GUARDED:
                 first_refusal = refusal
             if not options.auto_relax:
@@ -276,11 +279,11 @@ def run_passes(
     options: Options,
     guard: Guard,
 ) -> Built:
-    """The passes from a core to an artifact, in order.
+    """Run the passes from a core to an artifact, in order.
 
     Raises:
-        CompileRefused: a limit of the compilation was reached, the set of plans is empty or infinite, or a
-            number is out of range.
+        CompileRefused: a limit of the compilation was reached, the set of plans is empty or
+            infinite, or a number is out of range.
     """
     # The automaton: the plan expression, then every statement that is not left to the run.
     attempts.check_exact(core, attempt)
@@ -293,7 +296,7 @@ def run_passes(
             return _cyclic(core, beta, attempt, letters, breadth_first(automaton), options, guard)
         raise infinite(kept, letters, *(find_cycle(automaton) or ([], [])))
     table = ranked(as_deterministic(automaton))
-    # What is counted over it.
+    # Counts and bounds over the automaton.
     guard.enter("the counts")
     tilt = _tilt(core, options)
     weights = weigh(core, used_calls(table, letters), beta, tilt, guard)
@@ -324,7 +327,7 @@ def run_passes(
     artifact = emit(contents)
     guard.enter("the check of the artifact")
     checked = _check(artifact, options)
-    guard.enter("the check of the artifact")  # the kernel looks at no clock: when it is done
+    guard.enter("the check of the artifact")  # again: the kernel itself reads no clock
     return Built(
         artifact=artifact,
         checked=checked,
@@ -340,7 +343,7 @@ def run_passes(
 
 
 def _allows_cycles(core: Core, attempt: attempts.Attempt, options: Options) -> bool:
-    """Whether plans without a bound are compiled."""
+    """Return whether the artifact may have plans of unbounded length, that is cycles."""
     if attempt.nondeterministic:
         return False
     if options.purpose is not None:
@@ -352,10 +355,11 @@ def _allows_cycles(core: Core, attempt: attempts.Attempt, options: Options) -> b
 def _constrained(
     core: Core, kept: Core, attempt: attempts.Attempt, options: Options, guard: Guard
 ) -> tuple[Letters, Machine | Table]:
-    """The letters, and the automaton of all statements.
+    """Return the letters, and the automaton of all statements.
 
-    If it has cycles without the statements that a gate can decide by itself, it omits them.  If
-    something is too large or recursive without a depth, the depth is unrolled as for a run.
+    For a gate the statements that the gate can decide by itself are left out, if the automaton then
+    has cycles. If it has none, or if this attempt fails and the grammar limits the depth, all
+    statements are applied as for a run.
 
     Args:
         kept: the core with joined calls.
@@ -391,11 +395,11 @@ def _cyclic(
     options: Options,
     guard: Guard,
 ) -> Built:
-    """The file of an automaton with cycles.
+    """Return the result for an automaton with cycles.
 
     Raises:
-        CompileRefused: TCC402 every plan has more calls than a total of depth allows; TCC405 a number is
-            out of range.
+        CompileRefused: TCC402, every plan has more calls than a limit on the depth allows; TCC405,
+            a number is out of range.
     """
     fewest = calls_to_go(machine)[machine.start]
     if core.depth is not None and fewest > core.depth:
@@ -469,7 +473,7 @@ def _check_options(options: Options) -> Beta:
 
 
 def _tilt(core: Core, options: Options) -> int:
-    """The bits of the weights; 0 where no call costs anything, since then all weigh the same."""
+    """Return the bits of the weights; 0 if no call has a cost, as all weights are equal then."""
     if options.tilt is not None:
         return options.tilt
     free = all(call.cost_low == call.cost_high == 0 for call in core.calls)
@@ -484,13 +488,13 @@ def _read(data: bytes) -> Core:
 
 
 def _check(artifact: bytes, options: Options) -> str | None:
-    """Check every certificate, as a reader of the artifact would: the one check before it is used.
+    """Check every certificate, as a reader of the artifact would.
 
     Returns:
-        the artifact digest that the kernel returned, hex; None where it returned nothing.
+        the digest of the artifact that the kernel returned, hex; None if it returned nothing.
 
     Raises:
-        CompileRefused: TCC410, which is a defect of the compiler.
+        CompileRefused: TCC410, a certificate is wrong. This is a defect of the compiler.
     """
     try:
         checked = options.check(artifact)

@@ -1,8 +1,8 @@
-"""Limits of a compilation on states, memory and time, and the refusal of a pass that exceeds one.
+"""Limits of a compilation on states, memory and time, and the error of a pass that exceeds one.
 
-A pass reports states and edges to the `Guard` of its attempt as it makes them; beyond a limit the
-guard raises `CompileRefused` with the pass, the statement and the figure. The `Timer` divides the time
-limit among the attempts of one compilation. A place says what a refusal is about.
+A pass reports its numbers of states and edges to the `Guard` of its attempt. If a limit is
+exceeded, the guard raises `CompileRefused` with the pass, the statement and the figure. The `Timer`
+divides the time limit among the attempts of one compilation.
 Cost: one comparison for each report.
 """
 
@@ -16,15 +16,15 @@ from tcc_compiler.options import Options
 
 
 class CompileRefused(Exception):
-    """Raised by a pass that rejects its input or exceeds a limit; a diagnostic for the caller.
+    """Raised by a pass that rejects its input or exceeds a limit; becomes a diagnostic.
 
     Args:
         code: of the catalogue, ``TCC4xx``.
-        message: what is wrong, one sentence.
+        message: one sentence that says what is wrong.
         hint: how to correct it, if there is a way.
-        place: what caused it; None where no single statement did.
-        notes: further messages, such as what would fit the limits; each with its place or None.
-        final: whether other attempts would take as long, so none is made for a hint.
+        place: what caused it; None if no single statement did.
+        notes: further messages, such as limits that would fit, each with its place or None.
+        final: True if other attempts would take as long, so that none is made for a hint.
     """
 
     def __init__(
@@ -45,20 +45,20 @@ class CompileRefused(Exception):
         self.notes = tuple(notes)
 
 
-# What a refusal is about: the number of a statement of the core, or ``plan``, ``start``, ``goal``,
+# The cause of a refusal: the number of a statement of the core, or ``plan``, ``start``, ``goal``,
 # ``rule NAME`` or ``tool NAME``.
 Place: TypeAlias = "int | str"
 
 
 # The guard records the number of states before and after each statement, so that `relax` can name
-# the costliest one.
+# the statement that costs most.
 
 _TICKS = 4096
 _PROGRESS_SECONDS = 0.2
-# Edges, or members of state sets, that an automaton may hold for each state of the limit.
+# The most edges, or members of state sets, for each state that `max_states` allows.
 _ROOM_PER_STATE = 16
-_WORK_PER_STATE = 8  # members of sets that are joined, at most a microsecond each
-# State sets multiply when there are at least so many, and so many for each position.
+_WORK_PER_STATE = 8  # members of joined sets, at most a microsecond each
+# State sets are said to multiply from this many on, if there are also this many per position.
 _MANY_SETS = 1 << 15
 _MANY_SETS_PER_POSITION = 256
 _HINT = "make the grammar smaller, add `limit depth <= N`, or raise --max-states"
@@ -66,7 +66,7 @@ _HINT = "make the grammar smaller, add `limit depth <= N`, or raise --max-states
 
 @frozen
 class StatementSize:
-    """States before and after the statement of this number was applied."""
+    """The number of states before and after the statement `number` was applied."""
 
     number: int
     before: int
@@ -74,11 +74,11 @@ class StatementSize:
 
 
 class Guard:
-    """The limits of one attempt, and which pass works on which statement.
+    """The limits of one attempt, and the pass and statement at work.
 
     Attributes:
         pass_name: the current pass, as messages name it.
-        place: the statement that it applies, as in :class:`CompileRefused`.
+        place: the place of the statement being applied, as in :class:`CompileRefused`.
         in_plan: True while the automaton of the plan expression is made.
         sizes: the number of states before and after each statement that was applied.
         reached: the most states that the current pass has reported.
@@ -90,8 +90,8 @@ class Guard:
         """Set up an attempt.
 
         Args:
-            allowed: seconds for it, None for no limit.
-            exhaustive: whether state sets may multiply up to the limit on states.
+            allowed: seconds for the attempt; None for no limit.
+            exhaustive: True lets state sets multiply up to the limit on states.
         """
         self.max_states = options.max_states
         self.max_room = _ROOM_PER_STATE * options.max_states + 65536
@@ -114,7 +114,7 @@ class Guard:
         self._work = 0
 
     def enter(self, what: str, place: Place | None = None) -> None:
-        """Begin a pass: refusals name `what` and `place` from here on; reads the clock."""
+        """Begin a pass: refusals name `what` and `place` from now on. Reads the clock."""
         self.pass_name = what
         self.place = place
         self.in_plan = place == "plan"
@@ -143,17 +143,17 @@ class Guard:
         self._number = None
 
     def tick(self, steps: int = 1) -> None:
-        """Count `steps` small steps; the clock is read every few thousand."""
+        """Count small steps; every few thousand, read the clock."""
         self._ticks += steps
         if self._ticks >= _TICKS:
             self._ticks = 0
             self._check_time()
 
     def work(self, steps: int) -> None:
-        """Count steps that leave nothing behind, such as the members of sets that are joined.
+        """Count steps that create no states or edges, such as looking at members of joined sets.
 
         Raises:
-            CompileRefused: TCC403 past what `max_states` states may take.
+            CompileRefused: TCC403, more steps than `max_states` states may take.
         """
         self._work += steps
         self.tick(1 + (steps >> 3))
@@ -168,14 +168,14 @@ class Guard:
             )
 
     def note(self, count: int) -> None:
-        """Record the states that the pass has made so far, for messages; no limit is checked."""
+        """Record the number of states so far, for messages; check no limit."""
         self.reached = max(self.reached, count)
 
     def states(self, count: int) -> None:
-        """Check the limit on the states that the pass has made so far.
+        """Check the pass's number of states so far against the limit.
 
         Raises:
-            CompileRefused: TCC403 past the limit.
+            CompileRefused: TCC403, past the limit.
         """
         self.reached = max(self.reached, count)
         if count > self.max_states:
@@ -187,10 +187,10 @@ class Guard:
             )
 
     def room(self, count: int) -> None:
-        """Check the limit on the edges or members of state sets that the pass holds.
+        """Check the number of edges, or of members of state sets, that the pass holds in memory.
 
         Raises:
-            CompileRefused: TCC403 past what `max_states` states may hold.
+            CompileRefused: TCC403, more than `max_states` states may have.
         """
         if count > self.max_room:
             raise CompileRefused(
@@ -204,10 +204,11 @@ class Guard:
     def growth(self, sets: int, positions: int) -> None:
         """Check how fast determinising multiplies: `sets` state sets over `positions` so far.
 
-        Only where bounds in place of counts are allowed: up to the limit it would only lose time.
+        An exhaustive attempt ignores this. Other attempts may fall back to bounds instead of
+        counts, so going on up to the limit on states would only lose time.
 
         Raises:
-            CompileRefused: TCC403 where the sets multiply.
+            CompileRefused: TCC403, the sets multiply.
         """
         self.note(sets)
         if self._exhaustive or sets < _MANY_SETS or sets < _MANY_SETS_PER_POSITION * positions:
@@ -233,10 +234,10 @@ class Guard:
 def out_of_time(
     timeout: float | None, pass_name: str, place: Place | None = None
 ) -> CompileRefused:
-    """The refusal of a pass whose time is over.
+    """Return the refusal of a pass whose time is over.
 
     Args:
-        timeout: the limit of the whole compilation, of which an attempt has a share.
+        timeout: the limit of the whole compilation; the attempt had a share of it.
     """
     limit = "" if timeout is None else f" of {timeout:.3g} s"
     return CompileRefused(
@@ -247,11 +248,11 @@ def out_of_time(
     )
 
 
-# Each attempt may use half of the time that remains: the exact attempt comes first and has the
-# most, and there is always time for another one.
+# Each attempt may use half of the time that remains. So the exact attempt, which comes first, has
+# the most, and there is always time for another attempt.
 
 _SHARE = 0.5
-# With less than this part of the time limit left, no further attempt is begun.
+# If less than this part of the time limit is left, no further attempt is made.
 _LEAST = 1 / 64
 
 
@@ -265,15 +266,15 @@ class Timer:
         self._started = options.clock() if options.timeout is not None else 0.0
 
     def share(self) -> float | None:
-        """Seconds for the next attempt, None for no limit."""
+        """Return the seconds for the next attempt; None for no limit."""
         return None if self._timeout is None else self._share * self._remaining(self._timeout)
 
     def half(self) -> float | None:
-        """Seconds for trying an alternative, None for no limit."""
+        """Return the seconds for trying an alternative; None for no limit."""
         return None if self._timeout is None else _SHARE * self._remaining(self._timeout)
 
     def check(self, pass_name: str) -> None:
-        """End the compilation if the time is over; for passes that have no guard.
+        """End the compilation if its time is over; for passes without a guard.
 
         Raises:
             CompileRefused: TCC404.
@@ -282,7 +283,7 @@ class Timer:
             raise out_of_time(self._timeout, pass_name)
 
     def check_reading(self) -> None:
-        """:meth:`check`, called by the front end.
+        """Call :meth:`check` while the front end reads.
 
         Raises:
             CompileRefused: TCC404.
@@ -290,7 +291,7 @@ class Timer:
         self.check("reading the grammar")
 
     def check_examples(self) -> None:
-        """:meth:`check`, called while examples are compared.
+        """Call :meth:`check` while examples are compared.
 
         Raises:
             CompileRefused: TCC404.
@@ -298,7 +299,7 @@ class Timer:
         self.check("the examples")
 
     def is_over(self) -> bool:
-        """Whether too little is left for another attempt."""
+        """Return whether too little time is left for another attempt."""
         timeout = self._timeout
         return timeout is not None and self._remaining(timeout) < _LEAST * timeout
 

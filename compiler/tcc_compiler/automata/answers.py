@@ -1,11 +1,11 @@
-"""Answers to calls with observed values: which a plan continues, and what strict tools keep.
+"""Calls with observed values: answers without a continuation, and the sublanguage of strict tools.
 
-A caller of a tool with observed parameters does not choose its answer. Three questions follow:
-after which calls some answer has no continuation (`unanswered`), which calls have more successor
-states than a session may hold (`many_answers`), and what remains of a language where every answer
-of a strict tool needs a continuation (`keep_strict`).
+The caller of a tool with observed values does not choose the answer. This module answers three
+questions. After which calls has some answer no continuation (`unanswered`)? Which calls have more
+successor states than a session may hold (`many_answers`)? What remains of a language if every
+answer of a strict tool needs a continuation (`keep_strict`)?
 Specification: docs/spec/core.md, section 5; docs/spec/session.md, section 5.
-Cost: linear in the table; for each distinct row of letters linear in the calls with answers.
+Cost: linear in the table. For each distinct row of letters, linear in the calls with answers.
 """
 
 from __future__ import annotations
@@ -28,13 +28,16 @@ _MOST_CALLS = 12
 
 @frozen
 class Unanswered:
-    """A state, and a question that it allows although some answer has no continuation.
+    """A state that allows a question although some answer to it has no continuation.
+
+    A question is a tool with its arguments; each answer is a call with these arguments and some
+    observed values. Calls are indices into the calls of the core.
 
     Attributes:
-        way: calls that lead there from the start; no other way has fewer.
-        answered: the calls of the question with a continuation, at least one.
-        missing: those without; calls are indices into the calls of the core.
-        others: how many more answers there are that no call of the core stands for.
+        way: a shortest sequence of calls from the start to the state.
+        answered: the answers with a continuation, at least one.
+        missing: the answers without a continuation.
+        others: how many further answers are possible that no call of the core stands for.
     """
 
     way: tuple[int, ...]
@@ -46,10 +49,10 @@ class Unanswered:
 def unanswered(
     core: Core, letters: Letters, table: Machine | Table, *, strict: bool = False
 ) -> Iterator[Unanswered]:
-    """Every such state and question of a deterministic table.
+    """Yield every such state and question of a deterministic table.
 
     Args:
-        strict: True selects strict tools alone.
+        strict: True selects strict tools only.
     """
     asked = [
         (calls, possible_answers(core.tools[tool]) - len(calls))
@@ -72,7 +75,7 @@ def unanswered(
 
 
 def unanswered_text(core: Core, item: Unanswered) -> str:
-    """A message: the way, an answer with a continuation, and one without."""
+    """Return a message with the way, an answer with a continuation, and an answer without."""
     shown = " ".join([core.calls[call].text for call in item.way[:_MOST_CALLS]])
     rest = len(item.way) - _MOST_CALLS
     more = f" (and {rest} more calls)" if rest > 0 else ""
@@ -91,12 +94,12 @@ def _open_questions(
             yield Unanswered(way=(), answered=answered, missing=missing, others=others)
 
 
-# For each state but the start the letter and the state before it on a shortest way.
+# For each state except the start: the last letter of a shortest way to it, and the state before it.
 _Trace = dict[int, tuple[int, int]]
 
 
 def ways(table: Machine | Table) -> Iterator[tuple[int, _Trace]]:
-    """The states by the fewest calls to them, each with the trace of the ways so far."""
+    """Yield the states breadth-first, each with the trace of all states found so far."""
     trace: _Trace = {}
     todo = [table.start]
     for q in todo:
@@ -108,7 +111,7 @@ def ways(table: Machine | Table) -> Iterator[tuple[int, _Trace]]:
 
 
 def calls_on(letters: Letters, trace: _Trace, q: int) -> tuple[int, ...]:
-    """The first call of each letter on the way to `q`."""
+    """Return the way to `q`, with the first call of each letter."""
     way = []
     while q in trace:
         letter, q = trace[q]
@@ -116,10 +119,10 @@ def calls_on(letters: Letters, trace: _Trace, q: int) -> tuple[int, ...]:
     return tuple(reversed(way))
 
 
-# While the outcome of a call is unknown, a session holds the state before it, the target of each
-# answer, and nowhere for answers without a continuation: at most 64 states (R301). Beyond that no
-# gate permits the call. The diagnostic is a warning: a run may plan such a call, an execution may
-# not make it.
+# While the outcome of a call is unknown, a session holds a set of states: the state before the
+# call, the target of each answer, and "nowhere" if some answer has no continuation. The set may
+# have 64 members at most (R301); otherwise no gate permits the call. The diagnostic is only a
+# warning: a run may plan such a call, although an execution may not make it.
 
 MOST_PLACES: Final = 64
 _MOST_STEPS: Final = 1 << 22
@@ -130,10 +133,10 @@ class ManyAnswers:
     """A call that no gate permits after `way`.
 
     Attributes:
-        tool: its index.
-        call: one of the calls that are its answers.
-        way: calls that lead there from the start; no other way has fewer.
-        places: how many states a session would have while its outcome is unknown.
+        tool: the index of its tool.
+        call: the first of its answers, as an index into the calls of the core.
+        way: a shortest sequence of calls after which the call could be made.
+        places: how many states a session would have while the call's outcome is unknown.
     """
 
     tool: int
@@ -143,7 +146,7 @@ class ManyAnswers:
 
 
 def many_answers(core: Core, letters: Letters, table: Machine | Table) -> Iterator[ManyAnswers]:
-    """The first such call of each tool, on a shortest way; of a deterministic table."""
+    """Yield the first such call of each tool, on a shortest way, of a deterministic table."""
     asked = [
         (tool, calls, possible_answers(core.tools[tool]) - len(calls))
         for tool, groups in answers_of(core, strict=False).items()
@@ -172,30 +175,30 @@ def many_answers(core: Core, letters: Letters, table: Machine | Table) -> Iterat
 
 
 def _places(q: int, row: dict[int, int], asked: Sequence[int], others: int) -> int:
-    """How many states a session has after the call with an unknown outcome; 0 without the call."""
+    """Return a session's number of states while the outcome is unknown; 0 without the call."""
     targets = [row[letter] for letter in asked if letter in row]
     nowhere = others > 0 or len(targets) < len(asked)
     return len({q, *targets}) + nowhere if targets else 0
 
 
-# Strict tools: the largest sublanguage in which every call of a strict tool has all its siblings
-# wherever it may be made, the calls that differ from it in observed values alone. One pass over the
-# states, targets first: an edge of such a call stays where the edges of all its siblings do, and a
-# state stays where it accepts or has an edge left. With cycles the pass is repeated until nothing
-# changes; each time, states that cannot finish any more are removed.
-# Source: Ramadge and Wonham, Supervisory control of a class of discrete event processes, 1987: the
-# supremal controllable sublanguage; without cycles one pass reaches its fixpoint.
+# Strict tools. Two calls are siblings if they differ in observed values only. The result is the
+# largest sublanguage in which every call of a strict tool has all its siblings in the same state.
+# One pass over the states, targets first, computes it: an edge of such a call stays if the edges of
+# all its siblings stay, and a state stays if it accepts or has an edge left. With cycles the pass
+# is repeated until nothing changes, and states that cannot finish are removed each time.
+# Source: Ramadge and Wonham, Supervisory control of a class of discrete event processes, 1987. This
+# is the supremal controllable sublanguage; without cycles one pass reaches the fixpoint.
 
 _NEVER = 1 << 31
 
 
 @frozen
 class Siblings:
-    """The letters of strict tools in groups: those of one group stay or go together.
+    """The letters of strict tools in groups of siblings; a group stays or goes as a whole.
 
     Attributes:
-        group: [letters], the group of each, -1 where its calls are of no strict tool.
-        size: [groups], how many letters each has; unreachably many where an answer has no call.
+        group: [letters], the group of each letter; -1 if its calls are of no strict tool.
+        size: [groups], how many letters each group has; _NEVER if a possible answer has no call.
     """
 
     group: Sequence[int]
@@ -203,7 +206,7 @@ class Siblings:
 
 
 def siblings_of(core: Core, letters: Letters) -> Siblings:
-    """The groups of letters; the partition into letters keeps siblings together."""
+    """Return the groups of letters; the partition into letters keeps siblings together."""
     group = [-1] * len(letters.calls)
     size: list[int] = []
     for tool, groups in answers_of(core, strict=True).items():
@@ -220,13 +223,13 @@ def siblings_of(core: Core, letters: Letters) -> Siblings:
 def keep_strict(
     core: Core, letters: Letters, table: Machine | Table, guard: Guard
 ) -> Machine | Table:
-    """The smallest automaton of the largest such sublanguage; `table` itself if it is one.
+    """Return the smallest automaton of the largest such sublanguage; `table` itself if unchanged.
 
     Args:
-        table: deterministic, and without useless states.
+        table: deterministic, without useless states.
 
     Raises:
-        CompileRefused: TCC414 nothing is left; TCC403, TCC404 from the guard.
+        CompileRefused: TCC414, nothing is left; TCC403 or TCC404 from the guard.
     """
     first = next((tool for tool in core.tools if tool.strict), None)
     if first is None:
@@ -249,7 +252,7 @@ def keep_strict(
 
 
 def _all_answered(table: Table, siblings: Siblings) -> bool:
-    """Whether in every state each group is there with all its letters, or not at all."""
+    """Return whether each state has, of each group, all letters or none."""
     group = np.array(siblings.group, dtype=np.int64).take(table.letter)
     some = np.flatnonzero(group >= 0)
     row = np.repeat(np.arange(table.states), table.degree).take(some)
@@ -259,7 +262,7 @@ def _all_answered(table: Table, siblings: Siblings) -> bool:
 
 
 def _cut(table: Table, siblings: Siblings, guard: Guard) -> Machine:
-    """The states of `table` with the edges that stay."""
+    """Return the states of `table` with the edges that stay."""
     accept = table.accept.tolist()
     group, size = siblings.group, siblings.size
     stays: list[bool] = []
@@ -275,7 +278,7 @@ def _cut(table: Table, siblings: Siblings, guard: Guard) -> Machine:
 
 
 def _cut_cyclic(machine: Machine, siblings: Siblings, guard: Guard) -> Machine | None:
-    """The states of a trimmed machine that stay; the machine itself if all edges stay."""
+    """Return the states of a trimmed machine that stay; the machine itself if all edges stay."""
     group, size = siblings.group, siblings.size
     left: Machine | None = machine
     while left is not None:
@@ -295,7 +298,7 @@ def _cut_cyclic(machine: Machine, siblings: Siblings, guard: Guard) -> Machine |
 
 
 def _nothing_left(core: Core, letters: Letters, table: Machine | Table) -> CompileRefused:
-    """The refusal, with the nearest state in which an answer has no continuation."""
+    """Return the refusal, with the nearest state in which an answer has no continuation."""
     nearest = next(unanswered(core, letters, table, strict=True))
     tool = core.tools[core.calls[nearest.answered[0]].tool]
     return CompileRefused(

@@ -1,13 +1,13 @@
 """Letters: the coarsest classes of calls that no statement of the core distinguishes.
 
-Two calls have the same letter if they belong to the same patterns (of those in use), have the same
-signature, and have the same class in each statement.  Calls of a strict tool also need answers of
-the same letters: then both stay or both go.  Automata read letters.  Calls return when the artifact
-is written: `CallEdges` turns edges over letters into edges over calls, for some states at a time,
-since there may be very many.
+Two calls have the same letter if they belong to the same used patterns, have the same signature,
+and have the same class in each statement. For calls of a strict tool the answers must have the same
+letters, too; then both calls stay or both go. Automata are over letters. The artifact is over
+calls: `CallEdges` turns edges over letters into edges over calls, a portion of the states at a
+time, since there may be very many.
 Specification: docs/spec/core.md, section 5; docs/spec/artifact.md.
-Cost: linear in the calls for each statement; in the expressions and the members of the patterns; in
-the edges over calls.
+Cost: linear in the calls, for each statement. Linear in the expressions, in the members of the
+patterns, and in the edges over calls.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Letters:
     Attributes:
         calls: [letters], the calls of each letter, increasing.
         letter: [calls], the letter of each call.
-        patterns: [patterns of the core], the letters of each pattern, increasing; of a pattern that
-            is not used, the letters with at least one call of it.
-        statements: the statements that automata over these letters have to hold.
+        patterns: [patterns of the core], the letters of each pattern, increasing. For an unused
+            pattern, the letters with at least one call of it.
+        statements: the statements that automata over these letters have to enforce.
     """
 
     calls: tuple[tuple[int, ...], ...]
@@ -47,14 +47,14 @@ class Letters:
     statements: tuple[StatementPart, ...] = ()
 
     def classes_in(self, part: StatementPart) -> list[int]:
-        """[letters], the class of each letter in a statement."""
+        """Return [letters], the class of each letter in a statement."""
         first = [group[0] for group in self.calls]
         found: list[int] = classes_in(part).take(first).tolist()
         return found
 
 
 def partition(core: Core, statements: Sequence[StatementPart]) -> Letters:
-    """The letters of the plans of `core` that `statements` restrict."""
+    """Return the letters of the plans of `core` that `statements` restrict."""
     classes = [0] * len(core.calls)
     for calls in _used_sets(core):
         _split(classes, ((call, True) for call in plans.members(calls)))
@@ -67,7 +67,7 @@ def partition(core: Core, statements: Sequence[StatementPart]) -> Letters:
 
 
 def _used_sets(core: Core) -> Iterable[plans.CallSet]:
-    """The patterns that the plan and its rules use."""
+    """Return the patterns that the plan and its rules use."""
     used = {
         part.pattern
         for expr in (core.plan, *core.rules.values())
@@ -78,7 +78,7 @@ def _used_sets(core: Core) -> Iterable[plans.CallSet]:
 
 
 def _split(classes: list[int], marks: Iterable[tuple[int, Hashable]]) -> None:
-    """Give the marked calls new classes, one for each old class and mark."""
+    """Give the marked calls new classes, one for each pair of old class and mark."""
     fresh: dict[tuple[int, Hashable], int] = {}
     first = len(classes) + max(classes, default=0)
     for call, mark in marks:
@@ -86,7 +86,7 @@ def _split(classes: list[int], marks: Iterable[tuple[int, Hashable]]) -> None:
 
 
 def _split_statements(classes: list[int], statements: Sequence[StatementPart]) -> list[int]:
-    """Part the calls by the classes that statements put them in."""
+    """Return the classes, split further by the classes that each statement puts the calls in."""
     found = np.array(classes, dtype=np.int64)
     for part in statements:
         if part.classes > 1:
@@ -96,7 +96,7 @@ def _split_statements(classes: list[int], statements: Sequence[StatementPart]) -
 
 
 def classes_in(part: StatementPart) -> Ints:
-    """[calls], the class of each call in a statement."""
+    """Return [calls], the class of each call in a statement."""
     found = np.zeros(len(part.class_of), dtype=np.int64)
     for low, high, number in part.class_of.runs:
         found[low:high] = number
@@ -104,7 +104,7 @@ def classes_in(part: StatementPart) -> Ints:
 
 
 def _renumbered(keys: Ints) -> Ints:
-    """The keys numbered from 0 without gaps; their order stays."""
+    """Return the keys renumbered from 0 without gaps, in the same order."""
     most = int(keys.max(initial=0))
     if most > 4 * len(keys):
         return np.unique(keys, return_inverse=True)[1]
@@ -114,9 +114,9 @@ def _renumbered(keys: Ints) -> Ints:
 
 
 def _split_answers(core: Core, classes: list[int]) -> None:
-    """Part the calls of strict tools by the classes that their possible answers have.
+    """Split the calls of strict tools by the classes of all answers to the same question.
 
-    Then the answers to a call of one letter have the same letters as those to any other of it.
+    Afterwards, two calls with the same letter have answers with the same letters.
     """
     marks = []
     for tool, groups in answers_of(core, strict=True).items():
@@ -147,17 +147,17 @@ def _number(core: Core, classes: list[int], statements: tuple[StatementPart, ...
     )
 
 
-# Answers. The world chooses the listed answers of a call. The calls that differ in listed answers
-# alone form a group: they stand for the answers to one question.
+# Answers. The environment chooses the listed answers of a call. The calls that differ only in
+# listed answers form a group: they stand for the answers to one question.
 
 
 def has_answers(tool: Tool) -> bool:
-    """Whether the world chooses some value of a call of `tool`."""
+    """Return whether a call of `tool` has a listed value that the environment chooses."""
     return any(field.type is None for field in tool.answers)
 
 
 def possible_answers(tool: Tool) -> int:
-    """How many answers a call of `tool` may get; past MAX_CALLS only that there are too many."""
+    """Return how many answers a call may get; above MAX_CALLS, just some larger number."""
     found = 1
     for field in tool.answers:
         if field.type is None and found <= MAX_CALLS:
@@ -166,12 +166,12 @@ def possible_answers(tool: Tool) -> int:
 
 
 def listed_arguments(tool: Tool) -> int:
-    """How many of the values of a call of `tool` are those of arguments; answers follow."""
+    """Return how many of the values of a call of `tool` are arguments; the others are answers."""
     return sum(field.type is None for field in tool.arguments)
 
 
 def answers_of(core: Core, *, strict: bool) -> dict[int, list[list[int]]]:
-    """For each tool with listed answers its groups of calls, by first calls; calls increase.
+    """Return, for each tool with listed answers, its groups of calls, ordered by first call.
 
     Args:
         strict: True leaves out the tools that are not strict.
@@ -190,13 +190,13 @@ def answers_of(core: Core, *, strict: bool) -> dict[int, list[list[int]]]:
     return {tool: list(found.values()) for tool, found in groups.items()}
 
 
-# Joint patterns: alternatives that are single calls, `a | b | c`, become one call of one pattern.
-# Words and derivations stay the same, and calls that are always named as alternatives of each other
-# share a letter: three hundred tools may have a dozen letters.
+# Joint patterns. Alternatives that are single calls, as in `a | b | c`, become one call of one
+# joint pattern. This changes no word and no derivation. Calls that are always alternatives of each
+# other then share a letter: three hundred tools may have a dozen letters.
 
 
 def join_calls(core: Core) -> Core:
-    """`core` with joint patterns; they follow its own patterns, which keep their numbers."""
+    """Return `core` with joint patterns, which are numbered after its own patterns."""
     sets = _Sets(core.patterns)
     rules = {name: _join(expr, sets) for name, expr in core.rules.items()}
     plan = _join(core.plan, sets)
@@ -204,14 +204,14 @@ def join_calls(core: Core) -> Core:
 
 
 class _Sets:
-    """Call sets by number."""
+    """Sets of calls with their numbers."""
 
     def __init__(self, patterns: Sequence[plans.CallSet]) -> None:
         self.number = {pattern: at for at, pattern in enumerate(patterns)}
         self._patterns = list(patterns)
 
     def join(self, patterns: Sequence[int]) -> int:
-        """The number of the union."""
+        """Return the number of the union of the patterns, which is added if it is new."""
         pairs = sorted(pair for pattern in patterns for pair in self._patterns[pattern])
         joint: list[tuple[int, int]] = []
         for low, high in pairs:
@@ -227,7 +227,7 @@ class _Sets:
 
 
 def _join(expr: plans.Expr, sets: _Sets) -> plans.Expr:
-    """`expr` with joint patterns."""
+    """Return `expr` with joint patterns."""
 
     def made(node: plans.Expr, inner: tuple[plans.Expr, ...]) -> plans.Expr:
         return _joined(inner, sets) if isinstance(node, plans.Alt) else with_parts(node, inner)
@@ -236,7 +236,7 @@ def _join(expr: plans.Expr, sets: _Sets) -> plans.Expr:
 
 
 def _joined(items: tuple[plans.Expr, ...], sets: _Sets) -> plans.Expr:
-    """The alternatives, with one call in place of all single calls."""
+    """Return the alternatives, with one call of a joint pattern for all single calls."""
     calls = [item.pattern for item in items if isinstance(item, plans.OneCall)]
     if len(calls) < 2:
         return plans.Alt(items)
@@ -245,31 +245,32 @@ def _joined(items: tuple[plans.Expr, ...], sets: _Sets) -> plans.Expr:
     return plans.Alt((joint, *others)) if others else joint
 
 
-# Edges over calls. A shape is a row of letters; where shapes are few, states of one are handled
-# together.
+# Edges over calls. A shape is a distinct row of letters. If shapes are few, all states of one shape
+# are handled together.
 
-_ALIKE = 64  # states to a shape, from which on they are few
+_ALIKE = 64  # states per shape, from which on shapes count as few
 
 
 class CallEdges:
     """The edges of a table's states over calls.
 
     Attributes:
-        start: [states+1], how many edges the states before have.
-        degree: [states], the edges of each state.
+        start: [states+1], how many edges all earlier states have.
+        degree: [states], how many edges each state has.
     """
 
     def __init__(self, table: Table, letters: Letters, guard: Guard) -> None:
         """Find the shapes of `table`.
 
         Raises:
-            CompileRefused: TCC403 where the edges are too many to hold.
+            CompileRefused: TCC403, there are too many edges.
         """
         sizes = np.fromiter(map(len, letters.calls), dtype=np.int64)
         calls = np.array([call for group in letters.calls for call in group], dtype=np.int64)
         self._table = table
         self._target: Ints | Numbers = table.target
-        # Letters are numbered by their first calls: where each has one, rows are in order.
+        # Letters are numbered by their first call. If each has a single call, rows are already
+        # sorted.
         self._shapes: _Shapes | None = None
         self._calls: Ints | Numbers = calls
         if len(sizes) == len(calls):
@@ -285,11 +286,11 @@ class CallEdges:
 
     @property
     def count(self) -> int:
-        """How many edges there are."""
+        """The number of edges."""
         return int(self.start[-1])
 
     def renamed(self, call: Ints | Numbers, target: Ints | Numbers) -> CallEdges:
-        """The same edges, with these numbers of calls, which increase as calls do, and targets."""
+        """Return the same edges with new numbers of calls, in the same order, and of targets."""
         made = copy(self)
         made._target = target.take(self._target)
         if self._shapes is None:
@@ -301,18 +302,20 @@ class CallEdges:
     def of(
         self, states: Ints, key: Ints | Numbers | None = None, gaps: bool = False
     ) -> tuple[Ints | Numbers, Ints | Numbers]:
-        """The calls and the targets of these states' edges, in their order; calls increase.
+        """Return the calls and targets of the edges of `states`, in their order; calls increase.
 
         Args:
-            key: [states], the order of edges of one call by their targets, where there are such.
-            gaps: leave one place before the edges of each state, with call -1 and any target.
+            key: [states], sorts edges with the same call by target; None if no state has such
+                edges.
+            gaps: True leaves one place before the edges of each state, with call -1 and any target.
         """
         table, shapes = self._table, self._shapes
         if not table.edges:
             return np.full(len(states) * gaps, -1), np.zeros(len(states) * gaps, dtype=np.int32)
         size = self.degree.take(states) + gaps
         first = table.edge_start.take(states)
-        # A gap reads a neighbouring edge, or none: hence "clip", which is also faster.
+        # A gap reads a neighbouring edge, or a place outside the array. Mode "clip" allows this,
+        # and it is also faster.
         if shapes is None:
             edges = spread(first - gaps, size)
             call = self._calls.take(table.letter.take(edges, mode="clip"))
@@ -333,17 +336,17 @@ class CallEdges:
 
     @property
     def gathered(self) -> bool:
-        """Whether :meth:`alike` takes them: shapes are few, and no state has a call twice."""
+        """True if shapes are few and no state has a call twice; :meth:`alike` needs this."""
         if self._shapes is None or self._table.nondeterministic:
             return False
         return len(self._shapes.start) * _ALIKE <= len(self.degree)
 
     def alike(self, begin: int, end: int) -> Iterator[tuple[Ints, Ints | Numbers, Ints]]:
-        """States begin .. end-1, which are :attr:`gathered`, by their shapes.
+        """Yield the states begin .. end-1 in groups of one shape; needs :attr:`gathered`.
 
         Yields:
-            states of one shape; their calls, increasing; for each call the place of its edge in
-            a row of :meth:`targets`.
+            the states; the calls of their edges, increasing; for each call, its place in a row of
+            :meth:`targets`.
         """
         shapes = self._shapes
         if shapes is None or self._table.nondeterministic:
@@ -357,13 +360,13 @@ class CallEdges:
                 yield order[low:high], shapes.call[own], shapes.edge[own]
 
     def targets(self, states: Ints) -> Numbers:
-        """[states, edges over letters], the targets of states of one shape."""
+        """Return [states, edges over letters], the targets of `states`, which have one shape."""
         table = self._table
         edges = table.edge_start.take(states)[:, None] + np.arange(table.degree_of(states[0]))
         return table.target.take(edges, mode="clip")
 
     def call_rows(self, states: Ints, call: Ints | Numbers) -> list[bytes]:
-        """For each of some states that are :attr:`gathered` the numbers of its calls, as bytes."""
+        """Return, as bytes, the numbers of each state's calls; needs :attr:`gathered`."""
         shapes = self._shapes
         if shapes is None:
             raise ValueError("these states have no shapes")
@@ -373,10 +376,10 @@ class CallEdges:
 
 
 def _shapes_of(table: Table) -> tuple[Ints, list[Numbers]]:
-    """[states], which of the distinct rows of letters a state has; and these rows."""
+    """Return the shape of each state, [states], and the row of letters of each shape."""
     begins = table.edge_start
     if not table.nondeterministic and int(table.letter.max(initial=0)) < 64:
-        # A row is a set, and a set a word of 64 bits.
+        # A row is a set of letters below 64, which fits the bits of a word.
         word = np.zeros(table.states, dtype=np.uint64)
         some = np.flatnonzero(table.degree)
         bits = (np.uint64(1) << np.arange(64, dtype=np.uint64)).take(table.letter)
@@ -393,12 +396,12 @@ def _shapes_of(table: Table) -> tuple[Ints, list[Numbers]]:
 
 @frozen(eq=False)
 class _Shapes:
-    """The distinct rows of letters, over calls.
+    """The distinct rows of letters, turned into rows of calls.
 
     Attributes:
-        shape: [states].
-        start: [shapes+1], where the calls of a shape begin.
-        call, edge: a call, increasing inside a shape, and the place of its edge in the row.
+        shape: [states], the shape of each state.
+        start: [shapes+1], where the calls of each shape begin.
+        call, edge: the calls of a shape, increasing, and the place of each call's edge in its row.
     """
 
     shape: Ints
@@ -408,7 +411,12 @@ class _Shapes:
 
 
 def _over_calls(shape: Ints, rows: Sequence[Numbers], calls: Ints, sizes: Ints) -> _Shapes:
-    """Args: calls: those of all letters, side by side; sizes: [letters], how many of each."""
+    """Return the shapes over calls.
+
+    Args:
+        calls: the calls of all letters, letter by letter.
+        sizes: [letters], how many calls each letter has.
+    """
     letter = np.concatenate(rows)
     letters = np.array([len(row) for row in rows], dtype=np.int64)
     size = sizes.take(letter)

@@ -1,14 +1,15 @@
-"""Minimisation: states with equal residual languages are merged.
+"""Minimisation: merge states with equal residual languages.
 
-An automaton without cycles becomes a table. Each of its states gets a hash of its language,
-computed level by level from acceptance and the pairs (letter, hash of the target). States with
-equal hashes are compared edge by edge with the first state of that hash; targets are compared too,
-so states that agree have equal languages. After a collision other constants are tried, and finally
-no hashes at all.
-In an automaton with cycles blocks of states are split until no call separates two states of one.
-Cost: linear in the edges and a sort of the states; with cycles, edges times log states.
-Sources: Revuz, Minimisation of acyclic deterministic automata in linear time, 1992, with hashes in
-place of his sort of every level; Hopcroft, see :class:`Refinement`.
+An automaton without cycles becomes a table. Each state gets a hash of its language, computed level
+by level from acceptance and the pairs (letter, hash of the target). States with equal hashes are
+compared, edge by edge, with the first state of that hash. Targets are compared too, so states that
+agree have equal languages. After a collision, other constants are tried; in the end, no hashes at
+all.
+In an automaton with cycles, blocks of states are split until no call separates two states of a
+block.
+Cost: linear in the edges, plus one sort of the states; with cycles, edges times log states.
+Sources: Revuz, Minimisation of acyclic deterministic automata in linear time, 1992; hashes replace
+the sort of every level. Hopcroft, see :class:`Refinement`.
 """
 
 from __future__ import annotations
@@ -30,17 +31,18 @@ Hashes: TypeAlias = NDArray[np.uint64]
 _STEPS = 1 << 10  # between looks at the clock
 _ATTEMPTS = 4
 _FEW = 1 << 8
-# The lowest bits of a hash, up to so many, may be replaced by the number of the state.
+# If there are at most 2^_PACKED states, the low bits of a hash are replaced by the state's number.
 _PACKED = 20
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
 def merged(table: tables.Table, guard: Guard) -> tables.Table:
-    """The smallest table of the same words.
+    """Return the smallest table of the same words.
 
     In a nondeterministic table, states that are bisimilar are merged.
     """
-    # Rows of few states are compared sooner than they are hashed, once for each level that merges.
+    # In a narrow table a pass merges one level only. With few states, comparing rows is then faster
+    # than hashing them again for each level.
     for attempt in range(_ATTEMPTS if table.states > _FEW else 0):
         narrow = table.is_narrow
         twin = _twins((_row_hashes if narrow else _hashes)(table, attempt, guard))
@@ -55,7 +57,7 @@ def merged(table: tables.Table, guard: Guard) -> tables.Table:
 
 
 def _mix(values: Hashes) -> Hashes:
-    """Spread every bit over all (the finaliser of splitmix64, one multiplication shorter)."""
+    """Spread every bit over all bits (splitmix64's finaliser, one multiplication shorter)."""
     mixed = values ^ (values >> np.uint64(32))
     mixed *= np.uint64(0xD6E8FEB86659FD93)
     mixed ^= mixed >> np.uint64(29)
@@ -68,7 +70,7 @@ def _constants(first: int, count: int) -> Hashes:
 
 
 def _hashes(table: tables.Table, attempt: int, guard: Guard) -> Hashes:
-    """[states], equal for equal languages, and for others with small probability."""
+    """Return [states], equal hashes for equal languages; for others with small probability."""
     most = int(table.letter.max(initial=0))
     constants = _constants(attempt * (most + 3), most + 3)
     factor = constants[2:].take(table.letter)
@@ -88,11 +90,11 @@ def _hashes(table: tables.Table, attempt: int, guard: Guard) -> Hashes:
 
 
 def _row_hashes(table: tables.Table, attempt: int, guard: Guard) -> Hashes:
-    """[states], equal where acceptance and edges are the same; else with small probability.
+    """Return [states], equal hashes for equal acceptance and edges; else with small probability.
 
-    Of two states with equal languages, the lowest such, targets with equal languages are the same
-    state: their edges are the same.  So where no two rows are, the table is the smallest, and no
-    pass from level to level is needed.
+    Suppose two states have equal languages, and take the lowest such pair. Below it, equal
+    languages mean the same state, so the two have the same edges. Hence a table without two equal
+    rows is minimal, and no pass from level to level is needed.
     """
     guard.tick(table.edges)
     most = int(table.letter.max(initial=0))
@@ -103,7 +105,7 @@ def _row_hashes(table: tables.Table, attempt: int, guard: Guard) -> Hashes:
 
 
 def _once(values: Hashes, degree: tables.Ints) -> Hashes:
-    """`values` with 0 for each repetition in its row; the rows are sorted as well."""
+    """Return `values` sorted within each row, with 0 in place of each repetition."""
     row = np.repeat(np.arange(len(degree)), degree)
     order = np.lexsort((values, row))
     values = values[order]
@@ -113,10 +115,10 @@ def _once(values: Hashes, degree: tables.Ints) -> Hashes:
 
 
 def _twins(hashes: Hashes) -> tables.Ints | None:
-    """[states], the first state with the same hash; None where all hashes differ."""
+    """Return [states], the first state with the same hash; None if all hashes differ."""
     bits = (len(hashes) - 1).bit_length()
     if bits <= _PACKED:
-        # The other bits still distinguish so many states; sorting values is faster than argsort.
+        # The remaining bits still separate this many states. Sorting values is faster than argsort.
         mask = np.uint64((1 << bits) - 1)
         ordered = hashes & ~mask
         ordered |= np.arange(len(hashes), dtype=np.uint64)
@@ -137,7 +139,7 @@ def _twins(hashes: Hashes) -> tables.Ints | None:
 
 
 def _agree(table: tables.Table, twin: tables.Ints) -> bool:
-    """Whether every state has the acceptance and the edges of its twin, up to twins of targets."""
+    """Return whether each state and its twin agree in acceptance and edges, up to twins."""
     members = np.flatnonzero(twin != np.arange(table.states))
     firsts = twin.take(members)
     identified = _identified(table, twin)
@@ -159,7 +161,7 @@ def _agree(table: tables.Table, twin: tables.Ints) -> bool:
 
 
 def _identified(table: tables.Table, twin: tables.Ints) -> tables.Table:
-    """`table`; in a nondeterministic one, edges with the same letter and target twin are merged."""
+    """Return `table`, in a nondeterministic one without edges that equal others up to twins."""
     if not table.nondeterministic:
         return table
     target = twin.take(table.target)
@@ -177,7 +179,7 @@ def _identified(table: tables.Table, twin: tables.Ints) -> tables.Table:
 
 
 def _merged_states(table: tables.Table, twin: tables.Ints) -> tables.Table:
-    """The table of the states that are their own twins."""
+    """Return the table of the states that are their own twins."""
     kept = twin == np.arange(table.states)
     before = tables.starts(kept)
     number = before.take(twin).astype(np.int32)
@@ -195,7 +197,7 @@ def _merged_states(table: tables.Table, twin: tables.Ints) -> tables.Table:
 
 
 def _exact_twins(table: tables.Table, guard: Guard) -> tables.Ints | None:
-    """:func:`_twins` by acceptance and edges themselves, without hashes."""
+    """Return :func:`_twins`, comparing acceptance and edges themselves instead of hashes."""
     known: dict[tuple[object, ...], int] = {}
     twin = list(range(table.states))
     letter, target = table.letter.tolist(), table.target.tolist()
@@ -217,9 +219,9 @@ def _exact_twins(table: tables.Table, guard: Guard) -> tables.Ints | None:
 
 
 def minimise(machine: tables.Machine, guard: Guard) -> tables.Machine | tables.Table:
-    """The smallest automaton of the language of `machine`, which is trimmed; a table if acyclic.
+    """Return the smallest automaton of the language of a trimmed machine; a table if acyclic.
 
-    In a nondeterministic automaton bisimilar states are merged, and only where it is acyclic.
+    In a nondeterministic automaton bisimilar states are merged, but only if it is acyclic.
     """
     table = tables.as_table(machine)
     if table is not None:
@@ -231,13 +233,14 @@ def minimise(machine: tables.Machine, guard: Guard) -> tables.Machine | tables.T
 
 @frozen
 class Split:
-    """One step of a refinement: a block is cut at a place of the order of the states.
+    """One step of a refinement: a block of states is cut in two.
 
     Attributes:
-        at: the place of the cut.
-        letter: both parts differ in their edges of this letter; None: in whether a plan may stop.
-        by: the number of an earlier split that separates the targets of the edges; None: only one
-            part has such edges.
+        at: the place of the cut in the order of the states.
+        letter: the two parts differ in their edges of this letter. None: in whether a plan may
+            stop.
+        by: the number of the earlier split that separates the targets of these edges. None: only
+            one part has such edges.
     """
 
     at: int
@@ -246,11 +249,11 @@ class Split:
 
 
 class Refinement:
-    """The partition of the states by what may follow, and the splits that led to it.
+    """The partition of the states by their languages, and the splits that led to it.
 
-    Splits are processed in the order in which they were made.  Before a split is processed, all
-    states of a block lead by each letter to one block of the splits before.  So each part of a
-    block leads to one side of the split.  Only the smaller side is looked at.
+    Splits are processed in the order in which they were made. Before a split is processed, all
+    states of a block lead, by each letter, to one block of the earlier splits. So each part of a
+    block leads to one side of the split, and it is enough to look at the smaller side.
 
     Source: Hopcroft, An n log n algorithm for minimizing states in a finite automaton, 1971.
     Cost: edges times the logarithm of the states.
@@ -267,7 +270,7 @@ class Refinement:
         self.splits: list[Split] = []
         self._order = list(range(machine.states))
         self._first, self._end, self._marked = [0], [machine.states], [0]
-        self._smaller: list[tuple[int, int]] = []  # by split, the places of its smaller side
+        self._smaller: list[tuple[int, int]] = []  # for each split, the places of its smaller side
         self._split([q for q, accepting in enumerate(machine.accept) if accepting], None, None)
         sources: dict[int, list[int]] = {}
         into: list[list[tuple[int, int]]] = [[] for _ in machine.accept]
@@ -290,7 +293,7 @@ class Refinement:
             number += 1
 
     def _split(self, states: Sequence[int], letter: int | None, by: int | None) -> None:
-        """Cut these states, each given once, off their blocks."""
+        """Separate these distinct states from the rest of their blocks."""
         touched = []
         for q in states:
             block = self.block[q]
@@ -321,7 +324,7 @@ class Refinement:
 
 
 def _quotient(machine: tables.Machine, classes: Sequence[int]) -> tables.Machine:
-    """The machine of the classes, numbered in order of discovery."""
+    """Return the machine of the classes, numbered in order of discovery."""
     number = {classes[machine.start]: 0}
     members = [machine.start]
     edges: list[tables.Edges] = []

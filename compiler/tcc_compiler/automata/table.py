@@ -1,13 +1,13 @@
-"""Automata: state by state, with or without cycles; and without, as arrays sorted by level.
+"""Automata: machines, state by state, with or without cycles; tables, acyclic, as numpy arrays.
 
-A letter is a class of calls (:mod:`tcc_compiler.automata.letters`).  A state refuses a letter
-without an edge.  A `Machine` costs one tuple for each state and one pair for each edge; trimming
+A letter is a class of calls (:mod:`tcc_compiler.automata.letters`). A state refuses a letter if it
+has no edge for it. A `Machine` costs one tuple for each state and one pair for each edge; trimming
 and components are linear.
 
-A table is an automaton without cycles: states are sorted by level, edges by state. Every target is
-on a lower level than its source, so a pass over a table handles a whole level at a time in numpy,
-and the number of Python steps depends on the levels alone. The extremal weights of words from each
-state (`best_to_go`) take one such pass.
+A `Table` has no cycles: its states are sorted by level, its edges by state. Every target is on a
+lower level than its source. So a pass over a table handles a whole level at a time in numpy, and
+the number of Python steps depends only on the number of levels. The least or greatest weights of
+words from each state (`best_to_go`) take one such pass.
 Cost of a table: 8 bytes for each edge, 9 for each state.
 """
 
@@ -30,13 +30,13 @@ Edges: TypeAlias = "tuple[tuple[int, int], ...]"
 
 @frozen
 class Machine:
-    """An automaton with states 0 .. n-1, mostly deterministic.
+    """An automaton with states 0 .. n-1, usually deterministic.
 
     Attributes:
         start: the state of the empty prefix.
         accept: [n], whether a plan may stop.
-        edges: [n], pairs (letter, target) with letters strictly increasing (see below).
-        nondeterministic: True where a letter may lead to several targets; no pair stands twice.
+        edges: [n], pairs (letter, target), letters strictly increasing unless nondeterministic.
+        nondeterministic: True if a letter may lead to several targets; each pair occurs once.
     """
 
     start: int
@@ -46,34 +46,36 @@ class Machine:
 
     @property
     def states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.accept)
 
     def targets(self, q: int) -> list[int]:
-        """The targets of state `q`, one for each edge."""
+        """Return the targets of state `q`, one for each edge."""
         return [target for _, target in self.edges[q]]
 
     def degree_of(self, q: int) -> int:
-        """How many edges state `q` has."""
+        """Return how many edges state `q` has."""
         return len(self.edges[q])
 
     def row(self, q: int) -> Edges:
-        """The pairs (letter, target) of state `q`."""
+        """Return the pairs (letter, target) of state `q`."""
         return self.edges[q]
 
 
 def components(size: int, successors: Callable[[int], Iterable[int]]) -> list[list[int]]:
-    """The strongly connected components of a graph, targets before sources.
+    """Return the strongly connected components of a graph, targets before sources.
 
     Args:
         size: nodes are 0 .. size-1.
-        successors: the targets of a node.
+        successors: returns the targets of a node.
 
-    Why not networkx: no graph of it is at hand here, and its nodes are dictionaries.  Measured on
-    20,000 states with 60,000 edges, this takes 30 ms; networkx takes 82 ms, 124 ms before that to
-    build its graph, and 124 ms to be imported by a compile, which imports nothing of it now.
+    Why not networkx: no networkx graph exists here, and its nodes are dictionaries. Measured on
+    20,000 states with 60,000 edges, this function takes 30 ms. networkx takes 82 ms, plus 124 ms to
+    build its graph. Its import takes another 124 ms, in a compile that otherwise does not import
+    it.
 
-    Source: Tarjan, Depth-first search and linear graph algorithms, 1972; with its own stack.
+    Source: Tarjan, Depth-first search and linear graph algorithms, 1972; here with an explicit
+    stack.
     """
     closed: list[list[int]] = []
     index = [0] * size
@@ -96,7 +98,7 @@ def components(size: int, successors: Callable[[int], Iterable[int]]) -> list[li
                     open_nodes.append(target)
                     walk.append((target, iter(successors(target))))
                     break
-                # A closed node has low = size + 1 and changes nothing.
+                # A closed node has low = size + 1, so it changes nothing.
                 if low[target] < low[node]:
                     low[node] = low[target]
             else:
@@ -117,7 +119,7 @@ def _close(root: int, open_nodes: list[int], low: list[int], closed: int) -> lis
 
 
 def trim(machine: Machine) -> Machine | None:
-    """`machine` without useless states, in order of discovery; None where no word is left."""
+    """Return `machine` without useless states, in order of discovery; None if no word is left."""
     live = _finishing(machine)
     if not live[machine.start]:
         return None
@@ -142,7 +144,7 @@ def trim(machine: Machine) -> Machine | None:
 
 
 def _finishing(machine: Machine) -> list[bool]:
-    """For each state, whether an accepting one can be reached."""
+    """Return, for each state, whether an accepting state can be reached."""
     sources: list[list[int]] = [[] for _ in machine.accept]
     for q, edges in enumerate(machine.edges):
         for _, target in edges:
@@ -160,28 +162,28 @@ def _finishing(machine: Machine) -> list[bool]:
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.int32]
-# Exact integers: 64 bits where they fit, Python's own where they do not.
+# Exact integers: of 64 bits if they fit, else Python integers.
 Exact: TypeAlias = NDArray[Any]
 
 _WIDE = 8
-_LOOKED_AT = 64  # levels after which their states are compared with that
+_LOOKED_AT = 64  # levels after which `_levels` checks whether levels have few states
 _FEW = 1 << 10
-_GUESSES = 16  # rounds of a guess, each of which may change one state in so many
+_GUESSES = 16  # the most rounds of a guess; each may change one state in _FEW_CHANGES
 _FEW_CHANGES = 64
 _PORTION = 1 << 15
 
 
 @frozen(eq=False)
 class Table:
-    """States 0 .. n-1, the start last; every other state is reached from it, and can finish.
+    """An acyclic automaton with states 0 .. n-1. The start is last; no state is useless.
 
     Attributes:
         accept: [n], whether a plan may stop.
         edge_start: [n+1], the edges of state q are edge_start[q] .. edge_start[q+1]-1.
-        letter, target: [edges], letters increasing inside a state.
-        levels: [levels+1], the first state of each level; level 0 has the states without edges,
-            and no other has such a state.
-        nondeterministic: True where a letter may lead to several targets; no pair stands twice.
+        letter, target: [edges], letters increasing within a state.
+        levels: [levels+1], the first state of each level. Level 0 has all states without edges and
+            no others.
+        nondeterministic: True if a letter may lead to several targets; each pair occurs once.
     """
 
     accept: Bools
@@ -193,12 +195,12 @@ class Table:
 
     @property
     def states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.accept)
 
     @property
     def edges(self) -> int:
-        """How many edges there are, over letters."""
+        """The number of edges, over letters."""
         return len(self.target)
 
     @property
@@ -213,20 +215,20 @@ class Table:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether levels have so few states that one at a time is faster than all at once."""
+        """True if levels have so few states that handling one state at a time is faster."""
         return len(self.accept) < _WIDE * len(self.levels)
 
     def degree_of(self, q: int) -> int:
-        """How many edges state `q` has."""
+        """Return how many edges state `q` has."""
         return int(self.edge_start[q + 1] - self.edge_start[q])
 
     def row(self, q: int) -> Sequence[tuple[int, int]]:
-        """The pairs (letter, target) of state `q`."""
+        """Return the pairs (letter, target) of state `q`."""
         edges = slice(self.edge_start[q], self.edge_start[q + 1])
         return list(zip(self.letter[edges].tolist(), self.target[edges].tolist(), strict=True))
 
     def bands(self) -> Iterator[tuple[slice, slice]]:
-        """The states and the edges of every level but the first, lowest first."""
+        """Yield the states and the edges of every level except the first, lowest level first."""
         firsts = self.levels.tolist()
         edges = self.edge_start.take(self.levels).tolist()
         for at in range(1, len(firsts) - 1):
@@ -234,7 +236,7 @@ class Table:
 
 
 def as_machine(table: Table) -> Machine:
-    """The same states and edges, as a machine."""
+    """Return the same states and edges as a machine."""
     starts = table.edge_start.tolist()
     pairs = list(zip(table.letter.tolist(), table.target.tolist(), strict=True))
     return Machine(
@@ -246,23 +248,24 @@ def as_machine(table: Table) -> Machine:
 
 
 def as_table(machine: Machine) -> Table | None:
-    """The table of a trimmed machine; None where there is a cycle."""
+    """Return the table of a trimmed machine; None if there is a cycle."""
     return layered(*_arrays(machine), machine.nondeterministic)
 
 
 def as_trimmed_table(machine: Machine) -> Table | None:
-    """:func:`as_table` of any machine; None where there is a cycle, or may be a useless state."""
+    """Return :func:`as_table` of any machine; None with a cycle, or if a state may be useless."""
     accept, degree, letter, target = _arrays(machine)
     sources = np.flatnonzero(np.bincount(target, minlength=machine.states) == 0)
-    # Without cycles each state is reached from one that is no target, and leads to one without
-    # edges.
+    # Without cycles, each state is reachable from a state that is no target, and leads to a state
+    # without edges. So if the start is the only state that is no target, and all states without
+    # edges accept, no state is useless.
     if sources.tolist() != [machine.start] or not accept[degree == 0].all():
         return None
     return layered(accept, degree, letter, target, machine.nondeterministic)
 
 
 def _arrays(machine: Machine) -> tuple[Bools, Ints, Numbers, Numbers]:
-    """Acceptance and degree of each state, letter and target of each edge."""
+    """Return acceptance and degree of each state, letter and target of each edge."""
     flat = np.fromiter(
         chain.from_iterable(chain.from_iterable(machine.edges)), dtype=np.int32
     ).reshape(-1, 2)
@@ -277,11 +280,11 @@ def layered(
     target: Numbers,
     nondeterministic: bool = False,
 ) -> Table | None:
-    """A table from states in any order, each on the level of its longest word; None with a cycle.
+    """Return the table of states given in any order, sorted by longest word; None with a cycle.
 
     Args:
-        degree: [n], the edges of each state; those of one state stand side by side, in order.
-        letter, target: [edges].  One state, from which all others are reached, is no target.
+        degree: [n], how many edges each state has. Edges are sorted by their state.
+        letter, target: [edges]. Exactly one state, from which all others are reached, is no target.
     """
     found = (_few_levels if len(degree) < _FEW else _levels)(degree, target)
     if found is None:
@@ -300,7 +303,7 @@ def layered(
 
 
 def ranked(table: Table) -> Table:
-    """The same states, where each level has the states of one rank (length of the longest word)."""
+    """Return the table with levels by rank, which is the length of a state's longest word."""
     rank = np.zeros(table.states, dtype=np.int64)
     if table.is_narrow:
         level = np.repeat(np.arange(len(table.levels) - 1), np.diff(table.levels))
@@ -317,7 +320,7 @@ def ranked(table: Table) -> Table:
 
 
 def reordered(table: Table, order: Ints) -> Table:
-    """The states of `table` in `order`; the levels of `table` are already those of that order."""
+    """Return the table with its states in `order`; `table.levels` must already fit that order."""
     number = np.empty(len(order), dtype=np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
     degree, first = table.degree.take(order), table.edge_start.take(order)
@@ -334,10 +337,10 @@ def reordered(table: Table, order: Ints) -> Table:
 
 
 def _levels(degree: Ints, target: Numbers) -> tuple[Ints, list[int]] | None:
-    """The states by the length of the longest word, and how many have each; None with a cycle.
+    """Return the states sorted by longest word, and each length's count; None with a cycle.
 
-    States of one length stand in their order.  Where levels turn out to have few states it begins
-    again, one state at a time.
+    States of one length keep their order. If levels turn out to have few states, the work is done
+    again by :func:`_few_levels`.
     """
     into = np.bincount(target, minlength=len(degree))
     first_in = starts(into)
@@ -368,14 +371,14 @@ def _levels(degree: Ints, target: Numbers) -> tuple[Ints, list[int]] | None:
 
 
 def _by_level(level: Ints | Numbers) -> Ints:
-    """The states by their levels; those of one level in their order."""
-    # Levels of 16 bits are sorted digit by digit.
+    """Return the states sorted by level; states of one level keep their order."""
+    # numpy sorts numbers of 16 bits digit by digit, which is faster.
     narrow = level.astype(np.uint16) if int(level.max(initial=0)) < 1 << 16 else level
     return np.argsort(narrow, kind="stable")
 
 
 def _once(states: Ints, place: Ints) -> Ints:
-    """`states` without repetitions; `place` is a work array with a number for each state."""
+    """Return `states` without repetitions; `place` is a work array with one number per state."""
     at = np.arange(len(states))
     place[states] = at
     once: Ints = states[place.take(states) == at]
@@ -383,7 +386,7 @@ def _once(states: Ints, place: Ints) -> Ints:
 
 
 def _few_levels(degree: Ints, target: Numbers) -> tuple[Ints, list[int]] | None:
-    """:func:`_levels`, one state at a time; the same order."""
+    """Return the same as :func:`_levels`, computed one state at a time."""
     first, targets = starts(degree).tolist(), target.tolist()
     level = [0] * len(degree)
     below = level.__getitem__
@@ -403,7 +406,7 @@ def _few_levels(degree: Ints, target: Numbers) -> tuple[Ints, list[int]] | None:
 
 
 def _targets_first(first: Sequence[int], targets: Sequence[int]) -> list[int] | None:
-    """An order of the states in which targets precede sources; None with a cycle."""
+    """Return an order of the states in which targets precede sources; None with a cycle."""
     sources: list[list[int]] = [[] for _ in first[1:]]
     for q, (begin, end) in enumerate(pairwise(first)):
         for to in targets[begin:end]:
@@ -419,25 +422,25 @@ def _targets_first(first: Sequence[int], targets: Sequence[int]) -> list[int] | 
 
 
 def starts(sizes: Ints | Bools) -> Ints:
-    """Where consecutive groups of these sizes begin, and the end of the last."""
+    """Return where consecutive groups of these sizes begin, and where the last one ends."""
     begins = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=begins[1:])
     return begins
 
 
 def distinct(ordered: Ints) -> Ints:
-    """Numbers in non-decreasing order, without repetitions."""
+    """Return the sorted numbers without repetitions."""
     fresh = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
     return ordered[fresh]
 
 
 def portions(start: Ints, among: Ints | None = None) -> Iterator[tuple[int, int]]:
-    """Ranges of states with a bounded number of edges each, so that the work stays in the cache.
+    """Yield ranges of states with a bounded number of edges each, so that work stays in the cache.
 
     Args:
-        start: [states+1], how many edges the states before have.
-        among: increasing, where ranges have to end; with both ends of the table.
+        start: [states+1], how many edges all earlier states have.
+        among: states at which ranges must end, increasing, with both ends of the table.
     """
     edges = int(start[-1])
     if among is None and edges <= _PORTION:
@@ -449,14 +452,14 @@ def portions(start: Ints, among: Ints | None = None) -> Iterator[tuple[int, int]
 
 
 def spread(first: Ints, sizes: Ints) -> Ints:
-    """first[0], first[0]+1, .. (sizes[0] of them), first[1], .. and so on."""
+    """Return first[0], first[0]+1, .. (sizes[0] numbers), then first[1], .. and so on."""
     numbers = np.repeat(first - starts(sizes)[:-1], sizes)
     numbers += np.arange(len(numbers))
     return numbers
 
 
 def as_deterministic(table: Table) -> Table:
-    """`table`, marked deterministic if it is: then its counts of plans are exact."""
+    """Return `table`, marked deterministic if it is; its counts of plans are then exact."""
     if not table.nondeterministic:
         return table
     same = table.letter[1:] == table.letter[:-1]
@@ -469,16 +472,17 @@ def as_deterministic(table: Table) -> Table:
 def summed(
     values: NDArray[Any], first: Ints, out: NDArray[Any] | None = None, gaps: bool = False
 ) -> NDArray[Any]:
-    """The sums of consecutive groups along the last axis.
+    """Return the sums of consecutive groups along the last axis.
 
     Args:
-        values: of 64 bits; sums of more are sums modulo 2^64.
-        first: [groups], where groups begin; the first at 0.
-        gaps: True where groups may be empty.
+        values: 64-bit integers; sums are modulo 2^64.
+        first: [groups], where each group begins; the first at 0.
+        out: the array for the result.
+        gaps: True if groups may be empty.
     """
     size = values.shape[-1]
     rows = values.size // max(1, size)
-    # `reduceat` takes long for each group, a cumulative sum for each number.
+    # `reduceat` is slow for each group, a cumulative sum is slow for each number.
     if not gaps and rows * len(first) < 600 + values.size // 12:
         return np.add.reduceat(values, first, axis=-1, out=out)
     sums = np.empty((*values.shape[:-1], size + 1), dtype=values.dtype)
@@ -490,18 +494,18 @@ def summed(
     return np.subtract(marks[..., 1:], marks[..., :-1], out=out)
 
 
-# Extremal weights. 64-bit integers where every sum fits, Python's own where one may not.
+# Least and greatest weights, as 64-bit integers if every sum fits, else as Python integers.
 
 _SAFE = 1 << 62
 
 
 def exact_type(greatest: int) -> DTypeLike:
-    """The type of an array whose numbers and sums are at most `greatest`, which is not negative."""
+    """Return the dtype for numbers and sums of at most `greatest`, which is not negative."""
     return np.int64 if greatest < _SAFE else object
 
 
 def exact_array(values: Sequence[int], times: int, other: int = 0) -> Exact:
-    """`values` as an array in which a sum of `times` of them and `other` is exact."""
+    """Return `values` as an array in which a sum of `times` of them, plus `other`, is exact."""
     greatest = max(map(abs, values), default=0) * times + abs(other)
     return np.array(values, dtype=exact_type(greatest))
 
@@ -514,14 +518,14 @@ def best_to_go(
     stop: Exact | None = None,
     past: int | None = None,
 ) -> Exact:
-    """[states], the least or greatest weight of a word from each state.
+    """Return [states], the least or greatest weight of a word from each state.
 
     Args:
         weight: [edges], so small that sums over a word are exact.
         best: ``minimum`` or ``maximum``.
-        stop: [states], the weight of stopping, looked at where a state accepts; 0 where left out.
-        past: with ``maximum`` and no negative weight, a number from which on greater ones need not
-            be told apart: at least `past` may stand for all of them.
+        stop: [states], the weight of stopping, used where a state accepts; None: 0 everywhere.
+        past: only with ``maximum`` and no negative weight. All weights from `past` on count as
+            equal, so any number of at least `past` may be returned for them.
     """
     best_weights: Exact = (
         np.zeros(table.states, dtype=weight.dtype) if stop is None else stop.copy()
@@ -549,13 +553,14 @@ def _narrow_best(
     guess: Exact,
     past: int | None = None,
 ) -> Exact:
-    """:func:`best_to_go` where levels have few states.
+    """Return :func:`best_to_go` for levels with few states.
 
-    Weights that are best of all edges in every state are the best weights, as there are no cycles:
-    so `guess` is put into the equations of all states at once, and what comes out again, as long
-    as that changes few states.  Else one state at a time.
+    Each state's best weight is determined by the weights of its targets. These equations have only
+    one solution, as there are no cycles. So `guess` is put into the equations of all states at
+    once, and the result is put in again, while this changes few states. Otherwise states are
+    handled one at a time.
     """
-    # A guess pays for its calls of numpy where a changed state may be let pass.
+    # Guessing is worth its numpy calls only if a round may change at least one state.
     if weight.dtype == np.int64 and table.states > _FEW_CHANGES:
         low = int(table.levels[1])  # states below have no edges
         first, accept = table.edge_start[low:-1], table.accept[low:]
@@ -576,7 +581,7 @@ def _narrow_best(
 
 
 def _best_by_state(table: Table, weight: Exact, best: np.ufunc, stop: Exact) -> Exact:
-    """:func:`best_to_go`, one state at a time."""
+    """Return :func:`best_to_go`, computed one state at a time."""
     choose: Callable[[Iterable[int]], int] = min if best is np.minimum else max
     target, weights = table.target.tolist(), weight.tolist()
     best_weights, accept = stop.tolist(), table.accept.tolist()

@@ -19,9 +19,9 @@ _MOST_CALLS = 12
 
 
 def find_cycle(machine: Machine) -> tuple[list[int], list[int]] | None:
-    """Letters that lead to a cycle of a trimmed machine, and a shortest cycle there.
+    """Return the letters that lead to a cycle of a trimmed machine, and a shortest cycle there.
 
-    The cycle is one that is reached in the fewest calls; None where there is no cycle.
+    The cycle is one that is reached in the fewest calls. Return None if there is no cycle.
     """
     looping = [False] * machine.states
     for part in components(machine.states, machine.targets):
@@ -39,7 +39,11 @@ def find_cycle(machine: Machine) -> tuple[list[int], list[int]] | None:
 def _walk(
     machine: Machine, start: int, goal: Sequence[bool], leave: bool = False
 ) -> tuple[list[int], int]:
-    """The letters of a shortest walk from `start` to a goal (of one step or more: `leave`)."""
+    """Return a shortest walk from `start` to a goal, as letters, and the state that it reaches.
+
+    Args:
+        leave: True: the walk has at least one step, even if `start` is a goal.
+    """
     if goal[start] and not leave:
         return [], start
     came: dict[int, tuple[int, int]] = {}
@@ -67,7 +71,7 @@ def _trace(came: dict[int, tuple[int, int]], start: int, end: int) -> list[int]:
 def infinite(
     core: Core, letters: Letters, before: Sequence[int], cycle: Sequence[int]
 ) -> CompileRefused:
-    """The refusal of a language in which `cycle` can be repeated after `before`."""
+    """Return the refusal of a language in which `cycle` can be repeated after `before`."""
     without = "" if core.has_plan else ", as no `plan` says what a plan is"
     first = "say in `plan` what follows what, or " if without else ""
     lead = f"after {calls_text(core, letters, before)}, " if before else ""
@@ -82,14 +86,14 @@ def infinite(
 
 
 def calls_text(core: Core, letters: Letters, word: Sequence[int]) -> str:
-    """A word in messages: the first call of each letter; a long word is cut."""
+    """Return a word for messages: the first call of each letter; a long word is cut."""
     texts = [core.calls[letters.calls[letter][0]].text for letter in word[:_MOST_CALLS]]
     rest = len(word) - len(texts)
     return f"`{' '.join(texts)}`" + (f" (and {rest} more calls)" if rest else "")
 
 
 def cuts(core: Core, letters: Letters, cycle: Sequence[int]) -> list[str]:
-    """The limits that would make the repetitions of a cycle finite."""
+    """Return the limits that would make the repetitions of a cycle finite."""
     calls = [core.calls[letters.calls[letter][0]] for letter in cycle]
     limits = ["`limit depth <= N`"]
     tools = list(dict.fromkeys([written([Name(core.tools[call.tool].name)]) for call in calls]))
@@ -106,7 +110,7 @@ def cuts(core: Core, letters: Letters, cycle: Sequence[int]) -> list[str]:
 
 
 def _added_up(core: Core, calls: Sequence[Call]) -> list[str]:
-    """The required arguments, as `tool.argument`, whose values add up to more than 0."""
+    """Return the arguments, as `tool.argument`, whose values in the calls add up to more than 0."""
     found = {}
     for call in calls:
         tool = core.tools[call.tool]
@@ -119,7 +123,7 @@ def _added_up(core: Core, calls: Sequence[Call]) -> list[str]:
 
 
 def word_to(machine: Machine, state: int) -> list[int]:
-    """The letters of a shortest walk from the start to `state`."""
+    """Return the letters of a shortest walk from the start to `state`."""
     goal = [False] * machine.states
     goal[state] = True
     return _walk(machine, machine.start, goal)[0]

@@ -1,14 +1,15 @@
-"""The statements, applied to the automaton one at a time; it is minimised after each.
+"""Apply the statements to the automaton one at a time, and minimise it after each.
 
-First the tables of statements.  Then the sums: depth, if there are cycles, since it removes them
-all; then the others, the lowest bound of a kind first; cost last, since costs may be negative.
+Statements with tables come first, then the sums. If there are cycles, depth is the first sum,
+because it removes them all. Otherwise the lowest bound of each kind comes first. Cost is last,
+because costs may be negative.
 
-A bound on a sum without cycles: pairs of a state and the sum spent.  A potential, the least weight
-to go of each state, first lowers the weights.  Spent is the weight beyond the cheapest way to
-finish: it begins at 0 and never decreases.  A bound holds after each call, not only at the end, so
-costs of which some are negative are a case of their own: pairs of a state and the sum.
+A bound on a sum without cycles makes pairs of a state and the sum spent so far. The spent sum is
+measured by a potential, the least weight to go of each state: it is the weight beyond the cheapest
+way to finish. So it begins at 0 and never decreases. A bound has to hold after each call, not only
+at the end. If some costs are negative, pairs of a state and the plain sum are made instead.
 Cost: a few passes over the edges; a shift and an `or` for each edge, over the words of a bit set of
-sums; then linear in the pairs and their edges.
+sums. Then linear in the pairs and their edges.
 Source: potentials as in Johnson, Efficient algorithms for shortest paths in sparse networks, 1977.
 """
 
@@ -58,14 +59,14 @@ _SOME = 64
 
 
 def at_most(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> Table | None:
-    """The smallest table of the words whose letters weigh at most `bound`; None without any.
+    """Return the smallest table of the words of weight at most `bound`; None if there are none.
 
     Args:
         table: minimal.
         weights: [letters], of any sign.
 
     Raises:
-        CompileRefused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403 or TCC404 from the guard.
     """
     weight = exact_array(weights, len(table.levels) + 1, bound).take(table.letter)
     least = best_to_go(table, weight, np.minimum, guard)
@@ -91,27 +92,26 @@ def at_most(table: Table, weights: Sequence[int], bound: int, guard: Guard) -> T
 
 
 def _unit(steps: Exact, stop: Exact) -> int:
-    """The greatest number that all amounts are multiples of; 1 where all are 0."""
+    """Return the greatest common divisor of all amounts; 1 if all are 0."""
     unit = int(np.gcd.reduce(stop, initial=0))
-    # A few steps mostly decide it.
+    # The first few steps usually suffice to find that it is 1.
     for part in (steps[:_SOME], steps[_SOME:]):
         unit = unit if unit == 1 else int(np.gcd.reduce(part, initial=unit))
     return unit or 1
 
 
-# The pairs. Each amount is replaced by the greatest amount with the same words to go, so that sums
-# that can never be used up make no further states: where sums fit into bit sets, by the next amount
-# from which some word ends at exactly `most`; else by the amount that leaves enough for the dearest
-# word. The sums of a state are the bits of a Python integer: moving them over an edge is one shift,
-# and raising them all is one addition, in which a carry runs from each amount to the next one
-# allowed.
+# The pairs. Each amount is raised to the greatest amount with the same words to go, so that fewer
+# pairs differ. If sums fit into bit sets, an amount becomes the next amount from which some word
+# ends at exactly `most`. Otherwise it becomes the amount that is just enough for the dearest word.
+# The sums of a state are the bits of a Python integer. Moving them over an edge is one shift.
+# Raising them all is one addition, in which a carry runs from each amount to the next allowed one.
 
 _MAX_SUM_BITS = 1 << 14
 _MAX_TABLE_BITS = 1 << 30
 _CHUNK_BYTES = 1 << 22
-# The guard is called once in so many steps.
+# How many steps are counted before the guard is called.
 _STEPS = 1 << 10
-# The bits of a byte below each place, and how many bits each byte has.
+# For each place, the bits of a byte below it; for each byte, how many bits it has.
 _BELOW = ((1 << np.arange(8)) - 1).astype(np.uint8)
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.int64)
 
@@ -120,7 +120,7 @@ Locate: TypeAlias = "Callable[[Numbers, Exact], Ints]"
 
 @frozen
 class _Moves:
-    """The edges of a table as lists: where those of each state begin, targets, what is spent."""
+    """The edges of a table as lists: each state's first edge, targets, what each edge spends."""
 
     first: list[int]
     target: list[int]
@@ -129,12 +129,12 @@ class _Moves:
 
 @frozen
 class SpentPairs:
-    """The pairs (state, spent) that occur, by state, then by what is spent.
+    """The pairs (state, spent) that occur, sorted by state, then by amount.
 
     Attributes:
-        spent: [pairs].
-        start: [states+1], the pairs of each state.
-        locate: from states and amounts spent there, none above `most`, to their pairs.
+        spent: [pairs], the amount of each pair.
+        start: [states+1], the first pair of each state.
+        locate: returns the pairs of given states and amounts of at most `most`.
     """
 
     spent: Exact
@@ -145,15 +145,16 @@ class SpentPairs:
 def pairs_spent(
     table: Table, steps: Exact, stop: Exact, to_go: Exact, most: int, guard: Guard
 ) -> SpentPairs:
-    """The pairs of a limit of `most`.
+    """Return the pairs of a limit of `most`.
 
     Args:
-        steps: [edges], what each spends, at least 0; on some way out of each state all are 0.
-        stop: [states], what stopping spends; where the state accepts.
-        to_go: [states], the most that a word from there spends.
+        steps: [edges], what each edge spends, at least 0. Each state has a way to finish on which
+            every step is 0.
+        stop: [states], what stopping spends, where the state accepts.
+        to_go: [states], the most that a word from each state spends.
 
     Raises:
-        CompileRefused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403 or TCC404 from the guard.
     """
     moves = _Moves(
         first=table.edge_start.tolist(), target=table.target.tolist(), step=steps.tolist()
@@ -166,7 +167,7 @@ def pairs_spent(
 
 
 def _end_masks(table: Table, moves: _Moves, stop: Exact, most: int, guard: Guard) -> list[int]:
-    """For each state the amounts from which a word comes out at exactly `most`, as bits."""
+    """Return, for each state as bits, the amounts from which a word ends at exactly `most`."""
     target, step = moves.target, moves.step
     masks: list[int] = []
     ends = np.where(table.accept & (stop <= most), most - stop, -1).tolist()
@@ -180,7 +181,7 @@ def _end_masks(table: Table, moves: _Moves, stop: Exact, most: int, guard: Guard
 
 
 def _spent_masks(moves: _Moves, ends: Sequence[int], most: int, guard: Guard) -> list[int]:
-    """For each state the amounts that occur there, raised, as bits."""
+    """Return, for each state as bits, the amounts that occur there, raised to allowed ones."""
     first, target, step = moves.first, moves.target, moves.step
     keep = (1 << most + 1) - 1
     masks = [0] * len(ends)
@@ -228,7 +229,7 @@ def _unpacked(masks: list[int], most: int) -> SpentPairs:
 
 
 def _listed(moves: _Moves, to_go: Exact, most: int, guard: Guard) -> SpentPairs:
-    """The pairs where sums are too many for bits: sets of amounts, raised by `to_go` alone."""
+    """Return the pairs if sums are too many for bit sets: as sets, raised by means of `to_go`."""
     least = [max(0, most - left) for left in to_go.tolist()]
     seen: list[set[int]] = [set() for _ in least]
     seen[-1].add(least[-1])
@@ -263,8 +264,8 @@ def _searched(rows: Sequence[Sequence[int]], least: Exact) -> SpentPairs:
     return SpentPairs(spent=spent, start=start, locate=locate)
 
 
-# The unfolded table. Edges are made in portions of many states, which bounds the memory beside the
-# result.
+# The unfolded table. Edges are made in portions of many states, which bounds the memory needed in
+# addition to the result.
 
 _PORTION = 1 << 16
 
@@ -272,13 +273,13 @@ _PORTION = 1 << 16
 def unfold(
     table: Table, pairs: SpentPairs, steps: Exact, stop: Exact, most: int, guard: Guard
 ) -> Table:
-    """The smallest table of the words of `table` that spend at most `most`.
+    """Return the smallest table of the words of `table` that spend at most `most`.
 
     Args:
         steps, stop: as in :func:`pairs_spent`.
 
     Raises:
-        CompileRefused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403 or TCC404 from the guard.
     """
     count = pairs.start[1:] - pairs.start[:-1]
     state = np.repeat(np.arange(table.states), count)
@@ -320,7 +321,7 @@ def unfold(
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """The concatenated parts; usually there is one."""
+    """Return the concatenated parts; usually there is only one."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -330,11 +331,11 @@ _ORDER = ("depth", "count", "price", "latency", "epsilon", "sum", "cost")
 
 
 def constrain(core: Core, letters: Letters, machine: Machine, guard: Guard) -> Machine | Table:
-    """The smallest automaton of the words that meet every statement; a table if it is acyclic.
+    """Return the smallest automaton of the words that meet every statement; a table if acyclic.
 
     Raises:
-        CompileRefused: TCC402 with the statement that leaves no plan; TCC401 for a cycle of negative
-            cost; TCC403, TCC404.
+        CompileRefused: TCC402 with the statement that leaves no plan; TCC401, a cycle has negative
+            cost; TCC403 or TCC404 from the guard.
     """
     automaton = _tidy(machine, "the plan expression", "plan", guard)
     for constraint in constraints(core, letters):
@@ -353,7 +354,7 @@ def constrain(core: Core, letters: Letters, machine: Machine, guard: Guard) -> M
 def apply_sums(
     core: Core, letters: Letters, automaton: Machine | Table, guard: Guard
 ) -> Machine | Table:
-    """The smallest automaton of the words of a trimmed automaton that stay within every sum.
+    """Return the smallest automaton of a trimmed automaton's words that stay within every sum.
 
     Raises:
         CompileRefused: as :func:`constrain`.
@@ -367,9 +368,10 @@ def apply_sums(
 
 
 def in_order(sums: Sequence[BoundedSum], cyclic: bool) -> list[BoundedSum]:
-    """Depth, counts, price, latency, epsilon, sums, cost; within a kind the lowest bound first.
+    """Return the sums by kind: depth, counts, price, latency, epsilon, sums, cost.
 
-    Without cycles depth is a sum like another, and seldom the lowest bound: it comes after counts.
+    Within a kind the lowest bound is first. Without cycles depth comes after counts, because it is
+    then an ordinary sum and seldom the lowest bound.
     """
     order = _ORDER if cyclic else ("count", "depth", *_ORDER[2:])
     return sorted(sums, key=lambda one: (order.index(one.what), one.bound, one.number))
@@ -395,7 +397,7 @@ def _bounded(
 def _bounded_after_each_call(
     core: Core, letters: Letters, machine: Machine | Table, one: BoundedSum, guard: Guard
 ) -> Machine | Table:
-    """Apply a bound on costs of which some are negative: it holds after each call of a plan.
+    """Apply a bound on costs of which some are negative; it has to hold after each call.
 
     Raises:
         CompileRefused: as :func:`constrain`.

@@ -1,11 +1,11 @@
-"""A limit on a sum, applied to an automaton with cycles: pairs of a state and the remaining sum.
+"""Apply a limit on a sum to an automaton with cycles: pairs of a state and the remaining sum.
 
-Weights are first made non-negative by a potential, the least weight to go of each state. The
-remaining sum is clamped to the greatest one that can still be used, so that fewer pairs differ. The
+First a potential, the least weight to go of each state, makes all weights non-negative. The
+remaining sum is capped at the greatest sum that can still be used, so that fewer pairs differ. The
 result is neither trimmed nor minimal.
-Cost: edges times the numbers that occur at their sources. The potential takes Dijkstra's algorithm
-(edges times log states); with negative weights labels are corrected, edges times states at worst,
-and a negative cycle shows in the tree of best edges.
+Cost: edges times the numbers that occur at their sources. The potential takes Dijkstra's algorithm:
+edges times log states. With negative weights it takes label correction: at worst edges times
+states. A negative cycle is then found among the best edges.
 Source: potentials as in Johnson, Efficient algorithms for shortest paths in sparse networks, 1977.
 """
 
@@ -23,7 +23,7 @@ from tcc_compiler.resources import Guard
 
 @frozen
 class NegativeCycle:
-    """States and letters of a cycle whose weight is below zero."""
+    """The states and letters of a cycle with a negative weight."""
 
     states: tuple[int, ...]
     letters: tuple[int, ...]
@@ -32,9 +32,10 @@ class NegativeCycle:
 def least_to_go(
     machine: Machine, weights: Sequence[int], guard: Guard
 ) -> list[int] | NegativeCycle:
-    """[states], the least weight of a word from each state; or why there is none.
+    """Return [states], the least weight of a word from each state, or a cycle of negative weight.
 
-    Args: machine: trimmed.
+    Args:
+        machine: trimmed.
     """
     if all(weights[letter] >= 0 for edges in machine.edges for letter, _ in edges):
         return _dijkstra(machine, weights, guard)
@@ -42,7 +43,7 @@ def least_to_go(
 
 
 def _sources(machine: Machine) -> list[list[tuple[int, int]]]:
-    """For each state the (letter, source) of the edges into it."""
+    """Return, for each state, the pairs (letter, source) of the edges into it."""
     sources: list[list[tuple[int, int]]] = [[] for _ in machine.accept]
     for q, edges in enumerate(machine.edges):
         for letter, target in edges:
@@ -93,7 +94,7 @@ def _correct(machine: Machine, weights: Sequence[int], guard: Guard) -> list[int
 
 
 def _cycle(best: Sequence[tuple[int, int] | None]) -> NegativeCycle | None:
-    """A cycle of best edges: it exists only where its weight is below zero."""
+    """Return a cycle of best edges, which exists only if its weight is negative; else None."""
     seen = [0] * len(best)
     for first in range(len(best)):
         path: list[int] = []
@@ -113,21 +114,21 @@ def _cycle(best: Sequence[tuple[int, int] | None]) -> NegativeCycle | None:
     return None
 
 
-_STEPS = 1 << 10  # between looks at the clock
+_STEPS = 1 << 10  # between two calls of the guard
 
-# (state, number) -> the representative of all numbers with the same words, None for no word.
+# (state, number) -> the smallest number with the same words to go; None if there is no word.
 Settle: TypeAlias = "Callable[[int, int], int | None]"
 Accepts: TypeAlias = "Callable[[int, int], bool]"
 
 
 @frozen
 class WeightedMachine:
-    """A trimmed machine with a weight on every edge and on every stop, none negative.
+    """A trimmed machine with a weight on every edge and on stopping, none of them negative.
 
     Attributes:
         machine: the machine.
         steps: [states], the weights of the edges, in their order.
-        stop: [states], the weight of stopping, None where the state does not accept.
+        stop: [states], the weight of stopping; None if the state does not accept.
     """
 
     machine: Machine
@@ -138,15 +139,15 @@ class WeightedMachine:
 def cyclic_at_most(
     machine: Machine, weights: Sequence[int], bound: int, to_go: Sequence[int], guard: Guard
 ) -> Machine | None:
-    """The words of `machine` whose letters weigh at most `bound` in all; None where there are none.
+    """Return the words of `machine` whose letters weigh at most `bound`; None if there are none.
 
     Args:
         machine: trimmed.
         weights: [letters], of any sign.
-        to_go: [states], the least weight of a word from each state (see :mod:`least`).
+        to_go: [states], from :func:`least_to_go`.
 
     Raises:
-        CompileRefused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403 or TCC404 from the guard.
     """
     slack = bound - to_go[machine.start]
     if slack < 0:
@@ -176,11 +177,12 @@ def cyclic_at_most(
 
 
 def _look_ahead(machine: Machine, weights: Sequence[int], bound: int, guard: Guard) -> None:
-    """Refuse at once what is too large to be made, where the limit is one on the number of calls.
+    """Refuse at once a result that must be too large, if the limit is on the number of calls.
 
-    A trimmed machine with a cycle has a word of any length up to one cycle: a simple path to the
-    cycle and one from it, with rounds between.  No acyclic machine has fewer states than its
-    longest word has calls.
+    A trimmed machine with a cycle has a word of almost any length: a simple path to the cycle, some
+    rounds, and a simple path from it. So its longest word within the bound is at most one round
+    shorter than the bound. An acyclic machine has at least as many states as its longest word has
+    calls.
 
     Raises:
         CompileRefused: TCC403 from the guard.
@@ -190,7 +192,7 @@ def _look_ahead(machine: Machine, weights: Sequence[int], bound: int, guard: Gua
 
 
 def most_to_go(weighed: WeightedMachine) -> list[int | None]:
-    """For each state the greatest weight of a word from it; None where there is no greatest."""
+    """Return, for each state, the greatest weight of a word from it; None if it is unbounded."""
     machine = weighed.machine
     most: list[int | None] = [0] * machine.states
     group = [-1] * machine.states
@@ -209,7 +211,7 @@ def most_to_go(weighed: WeightedMachine) -> list[int | None]:
 def _most_below(
     weighed: WeightedMachine, q: int, group: Sequence[int], most: Sequence[int | None]
 ) -> int | None:
-    """The greatest weight by leaving the component of `q` from `q`; None where it has no bound."""
+    """Return the greatest weight from `q` by leaving its component; None if it is unbounded."""
     best = weighed.stop[q] or 0
     for (_, target), step in zip(weighed.machine.edges[q], weighed.steps[q], strict=True):
         if group[target] == group[q]:
@@ -226,9 +228,12 @@ def _most_below(
 def _meet(
     weighed: WeightedMachine, first: int, settle: Settle, accepts: Accepts, guard: Guard
 ) -> Machine | None:
-    """The machine over pairs (state, number), `first` the number at the start.
+    """Return the machine over pairs (state, number); None if `settle` finds no word at the start.
 
-    An edge takes its step off the number.  None where `settle` finds no word at the start.
+    Args:
+        first: the number at the start. Each edge subtracts its step from the number.
+        settle: returns the number that represents a pair's number, or None if no word is left.
+        accepts: returns whether a pair accepts, if its state does.
     """
     machine = weighed.machine
     begin = settle(machine.start, first)
@@ -238,14 +243,14 @@ def _meet(
         [(letter, target, step) for (letter, target), step in zip(row, steps, strict=True)]
         for row, steps in zip(machine.edges, weighed.steps, strict=True)
     ]
-    # Pairs are numbered state by state: a number is its own hash, a pair is not.
+    # Pairs are numbered state by state: a number hashes to itself, a pair does not.
     numbers: list[dict[int, int]] = [{} for _ in moves]
     numbers[machine.start][begin] = 0
     states, lefts = [machine.start], [begin]
     edges: list[Edges] = []
     made, held, steps = 1, 0, 0
     most_pairs, most_edges = guard.max_states, guard.max_room
-    for q, left in zip(states, lefts, strict=True):  # both grow as they are read
+    for q, left in zip(states, lefts, strict=True):  # both lists grow in the loop
         row = []
         for letter, target, step in moves[q]:
             after = settle(target, left - step)

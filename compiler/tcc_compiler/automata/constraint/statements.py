@@ -1,11 +1,12 @@
 """Statements as small automata over letters, and products with them.
 
 A `StatementAutomaton` is the automaton of one statement. `product` intersects a machine with one of
-them; `Control` is the product of all statements and sums, with states made on demand, for unbounded
-recursion (:mod:`tcc_compiler.automata.regular.finiteness`) and for the examples of a relaxed
-artifact.
-Specification: docs/spec/artifact.md; the tables are those of :mod:`tcc_certs.policy.places`.
-Cost: a step is constant; a product has at most edges of the machine times states of the table.
+them. `Control` is the product of all statements and sums, with states made on demand. It is used
+for unbounded recursion (:mod:`tcc_compiler.automata.regular.finiteness`) and for the examples of a
+relaxed artifact.
+Specification: docs/spec/artifact.md. The tables are those of :mod:`tcc_certs.policy.places`.
+Cost: a step takes constant time. A product has at most edges of the machine times states of the
+table.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tcc_compiler.automata.table import Edges, Machine
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import Guard
 
-_STEPS = 1 << 10  # between looks at the clock
+_STEPS = 1 << 10  # between two calls of the guard
 
 
 @frozen
@@ -32,8 +33,8 @@ class StatementAutomaton:
         text: the statement, as diagnostics name it.
         number: the number of the statement in the core; None for signatures.
         start: the state of the empty prefix.
-        step: (state, letter) -> state, None where the letter is forbidden.
-        accepts: whether a plan may stop in a state.
+        step: (state, letter) -> state, or None if the letter is forbidden.
+        accepts: state -> whether a plan may stop there.
     """
 
     text: str
@@ -44,10 +45,10 @@ class StatementAutomaton:
 
 
 def product(machine: Machine, constraint: StatementAutomaton, guard: Guard) -> Machine:
-    """The automaton of the words of `machine` that `constraint` allows; not trimmed.
+    """Return the automaton of the words of `machine` that `constraint` allows; not trimmed.
 
     Raises:
-        CompileRefused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403 or TCC404 from the guard.
     """
     number = {(machine.start, constraint.start): 0}
     pairs = [(machine.start, constraint.start)]
@@ -84,7 +85,7 @@ def product(machine: Machine, constraint: StatementAutomaton, guard: Guard) -> M
 
 
 def constraints(core: Core, letters: Letters) -> Iterator[StatementAutomaton]:
-    """The signature, then the tables of statements, in the order in which they are applied."""
+    """Yield the signature, then the statements with tables, in the order of application."""
     if core.start is not None:
         yield signature(core, letters)
     for part in letters.statements:
@@ -93,7 +94,7 @@ def constraints(core: Core, letters: Letters) -> Iterator[StatementAutomaton]:
 
 
 def signature(core: Core, letters: Letters) -> StatementAutomaton:
-    """The state flows from `start` through `IN -> OUT` of each call to one of the goals."""
+    """Return the automaton of signatures: from `start`, by `IN -> OUT` of each call, to a goal."""
     tools = [core.tools[core.calls[group[0]].tool] for group in letters.calls]
     names = sorted(
         {core.start or "", *core.goals}
@@ -118,7 +119,7 @@ def signature(core: Core, letters: Letters) -> StatementAutomaton:
 
 
 def statement_automaton(part: StatementPart, letters: Letters) -> StatementAutomaton:
-    """The automaton of a statement that has a table."""
+    """Return the automaton of a statement that has a table."""
     table = part.table
     if table is None:
         raise ValueError(f"statement {part.number} has no table")
@@ -139,11 +140,13 @@ def statement_automaton(part: StatementPart, letters: Letters) -> StatementAutom
 
 @frozen
 class BoundedSum:
-    """A statement that bounds a sum: what each letter adds, and the bound.
+    """A statement that bounds a sum.
 
     Attributes:
         what: ``depth``, ``price``, ``latency``, ``epsilon``, ``cost``, ``count`` or ``sum``.
-        text, number: those of the statement.
+        text, number: the text and the number of the statement.
+        amounts: [letters], what each letter adds.
+        bound: the most that the sum may reach.
     """
 
     what: str
@@ -154,7 +157,7 @@ class BoundedSum:
 
 
 def sums_of(core: Core, letters: Letters) -> list[BoundedSum]:
-    """The sums over letters, in the order of their statements."""
+    """Return the sums over letters, in the order of their statements."""
     return [
         BoundedSum(
             what=kind_of(core.statements[part.number]),
@@ -169,7 +172,7 @@ def sums_of(core: Core, letters: Letters) -> list[BoundedSum]:
 
 
 def kind_of(statement: Statement) -> str:
-    """What a statement is, in one word: for limits what they bound, such as ``depth``."""
+    """Return a statement's kind as one word; for a limit what it bounds, such as ``depth``."""
     match statement:
         case Total(what=what):
             return what
@@ -179,19 +182,20 @@ def kind_of(statement: Statement) -> str:
             return type(statement).__name__.lower()
 
 
-# A state of `Control` is a tuple: a state for each constraint, then for each sum what has been
-# added so far, in units of the greatest common divisor of its amounts.
+# A state of `Control` is a tuple: the state of each constraint, then the sum so far of each bounded
+# sum, in units of the greatest common divisor of its amounts.
 
 
 class Control:
-    """The product of the statements.  State 0 is that of the empty prefix.
+    """The product of the statements. State 0 is the state of the empty prefix.
 
     Attributes:
-        exact: False where a limit on cost had to be left out, because a cost is negative.
+        exact: False if a sum had to be left out: all if `limits` is False, else sums with negative
+            amounts.
     """
 
     def __init__(self, core: Core, letters: Letters, limits: bool) -> None:
-        """Args: limits: False leaves every sum out."""
+        """Make the product; with `limits` False every sum is left out."""
         self._constraints: tuple[StatementAutomaton, ...] = tuple(constraints(core, letters))
         every = sums_of(core, letters)
         self._sums = _in_units(every) if limits else []
@@ -203,11 +207,11 @@ class Control:
 
     @property
     def size(self) -> int:
-        """How many states have been made."""
+        """How many states have been made so far."""
         return len(self._states)
 
     def step(self, state: int, letter: int) -> int | None:
-        """The state after `letter`, None where a statement forbids it."""
+        """Return the state after `letter`; None if a statement forbids it."""
         key = (state, letter)
         if key not in self._moves:
             after = self._after(self._states[state], letter)
@@ -218,7 +222,7 @@ class Control:
         return self._moves[key]
 
     def accepts(self, state: int) -> bool:
-        """Whether a plan may stop in `state`."""
+        """Return whether a plan may stop in `state`."""
         values = self._states[state]
         split = len(self._constraints)
         return all(
@@ -245,7 +249,7 @@ class Control:
 
 
 def _in_units(sums: Sequence[BoundedSum]) -> list[tuple[Sequence[int], int]]:
-    """The amounts and bounds of the sums whose amounts are never negative."""
+    """Return amounts and bounds, in units, of the sums whose amounts are never negative."""
     found: list[tuple[Sequence[int], int]] = []
     for one in sums:
         if min(one.amounts, default=0) >= 0:

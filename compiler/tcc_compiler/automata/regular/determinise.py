@@ -1,17 +1,18 @@
-"""The plan expression as a machine: its state sets on demand, or its partial derivatives.
+"""The plan expression as a machine, over state sets or over partial derivatives.
 
-`determinise` is the subset construction over stacks in place of states. Where limits bound the
-weight of a word (the driver), it visits states by the least weight of a prefix, and a state that
-cannot finish within the bound gets no edges: with a limit on depth the exploration ends, whatever
-the recursion. This removes only words that break the limit; the limit itself is applied later,
-exactly.
-`follow` makes no sets: its states are partial derivatives, stacks of nodes that are shared and
-interned like those of :mod:`tcc_compiler.automata.regular.network`. A call leads from a stack to
-one stack for each way to read it. The operands of `&` advance together, every choice of one stack
-each; each operand of `-` is a state set of the network.
-Specification: docs/spec/core.md, section 5. No Python recursion, whatever the depth.
-Cost: linear in the sets and their members; their number may be exponential, hence the caps. One
-stack for each derivative; the choices of `&` multiply.
+`determinise` is the subset construction, over stacks instead of states. If limits bound the weight
+of a word (the driver), it visits states by the least weight of a prefix. A state that cannot finish
+within the bound gets no edges. So with a limit on depth the exploration ends even under recursion.
+This removes only words that break the limit; the limit itself is applied later, exactly.
+
+`follow` makes no sets. Its states are partial derivatives: interned stacks of nodes, as in
+:mod:`tcc_compiler.automata.regular.network`. A call leads from a stack to one stack for each way to
+read it. The operands of `&` advance together, by every choice of one stack for each operand. The
+first operand of `-` is a stack; each further operand is a state set of the network.
+Specification: docs/spec/core.md, section 5. There is no Python recursion, however deep an
+expression is.
+Cost: linear in the sets and their members. Their number may be exponential, hence the caps. For
+partial derivatives one stack each; the choices of `&` multiply.
 Sources: Rabin and Scott, 1959; Antimirov, Partial derivatives of regular expressions and finite
 automaton constructions, 1996; Caron, Champarnaud and Mignot, Partial derivatives of an extended
 regular expression, 2011.
@@ -37,13 +38,13 @@ Steps: TypeAlias = "Mapping[int, Sequence[int]]"
 
 
 class Partials:
-    """Interned stacks over a node table whose repeats stand as they were written.
+    """Interned stacks over a node table whose repeats are kept as written.
 
-    An item of a stack is a node, or operands under way: then a number below 0.
+    An item of a stack is a node number, or a negative number for operands in progress.
 
     Attributes:
-        complete: [stacks], whether nothing more has to be read.
-        least: [stacks], a lower bound on the weight of what completes the stack.
+        complete: [stacks], whether the stack derives the empty word.
+        least: [stacks], a lower bound on the weight of the words that complete the stack.
     """
 
     def __init__(self, nodes: Nodes, patterns: Sequence[Sequence[int]], guard: Guard) -> None:
@@ -62,11 +63,11 @@ class Partials:
         self._room = 0
 
     def initial(self, node: int) -> int | None:
-        """The stack of `node` alone; None where it derives nothing."""
+        """Return the stack with only `node`; None if the node derives no word."""
         return None if self._nodes.least[node] is None else self._push(node, BOTTOM)
 
     def step(self, stack: int) -> Steps:
-        """Where a stack goes: letter -> stacks, letters and stacks increasing."""
+        """Return the next stacks by letter; letters and stacks are increasing."""
         todo = [stack]
         while todo:
             top = todo[-1]
@@ -78,7 +79,7 @@ class Partials:
         return self._steps[stack]
 
     def _advance(self, stack: int) -> list[int]:
-        """Find where `stack` goes, or say which stacks of operands have to be stepped first."""
+        """Find the next stacks of `stack`, or return the stacks of operands to step first."""
         nodes = self._nodes
         found: dict[int, set[int]] = {}
         missing: list[int] = []
@@ -117,7 +118,7 @@ class Partials:
         return missing
 
     def _due(self, stack: int) -> list[tuple[int, int]]:
-        """The items that may be read next, each with what stands below it."""
+        """Return the items that may be read next, each with the stack below it."""
         found = []
         while stack != BOTTOM:
             item, below = self._top[stack], self._below[stack]
@@ -128,7 +129,7 @@ class Partials:
         return found
 
     def _begin(self, kind: NodeKind, parts: Sequence[int]) -> int:
-        """The operands of a `&` or `-` before their first call, as an item."""
+        """Return the item of the operands of a `&` or `-` before their first call."""
         stacks = [
             self._push(part, BOTTOM) for part in parts[: None if kind is NodeKind.BOTH else 1]
         ]
@@ -145,7 +146,7 @@ class Partials:
     def _advance_operands(
         self, operands: Operands, below: int, found: dict[int, set[int]]
     ) -> list[int]:
-        """Add where operands go over each letter, or say which stacks have to be stepped first."""
+        """Add the next stacks of operands to `found`, or return the stacks to step first."""
         kind, parts = operands
         stacks = parts if kind is NodeKind.BOTH else parts[:1]
         missing = [stack for stack in stacks if stack not in self._steps]
@@ -164,7 +165,7 @@ class Partials:
         return []
 
     def _push(self, item: int, below: int) -> int:
-        """`below` with `item` due first; nothing is pushed for the empty sequence."""
+        """Return `below` with `item` on top, or `below` itself if `item` is the empty sequence."""
         if item == self._nodes.empty:
             return below
         key = (item, below)
@@ -205,10 +206,10 @@ class Driver:
     """A bound that every plan meets: the sum of its letters' weights, each at least 0.
 
     Attributes:
-        weights: [letters].
+        weights: [letters], the weight of each letter.
         bound: the most that a plan may weigh.
-        text: the limits that it stands for.
-        depth: True where every weight is 1.
+        text: the limits that the bound is made of.
+        depth: True if every weight is 1.
     """
 
     weights: Sequence[int]
@@ -220,11 +221,11 @@ class Driver:
 def determinise(
     network: Network, first: int, driver: Driver | None, cap: int, guard: Guard
 ) -> Machine | None:
-    """The automaton of the state sets that are reached from set `first`.
+    """Return the automaton of the state sets that are reached from set `first`.
 
     Args:
-        driver: cuts what cannot be finished within its bound; None cuts nothing.
-        cap: give up, with None, past so many states, or so many times `_ROOM` members of sets.
+        driver: cuts what cannot finish within its bound; None cuts nothing.
+        cap: the most states; `_ROOM` times as many members of sets. Past either, return None.
     """
     number = {first: 0}
     sets = [first]
@@ -261,13 +262,13 @@ def determinise(
 
 
 def follow(partials: Partials, root: int, driver: Driver | None, guard: Guard) -> Machine:
-    """The nondeterministic automaton of the partial derivatives that are reached from node `root`.
+    """Return the nondeterministic automaton of the partial derivatives reached from node `root`.
 
     Args:
-        driver: cuts what cannot be finished within its bound; None cuts nothing.
+        driver: cuts what cannot finish within its bound; None cuts nothing.
 
     Raises:
-        CompileRefused: TCC403, TCC404 from the guard.
+        CompileRefused: TCC403 or TCC404 from the guard.
     """
     first = partials.initial(root)
     if first is None:
@@ -315,10 +316,11 @@ def _lost(network: Network, number: int, weight: int, driver: Driver | None) -> 
 def determinise_by_depth(
     network: Network, first: int, depth: int, cap: int, guard: Guard
 ) -> Machine | None:
-    """The automaton of the words of at most `depth` calls, one layer for each depth.
+    """Return the automaton of the words of at most `depth` calls, one layer for each depth.
 
-    Positions that cannot be finished in the calls that are left are dropped from the sets.  It
-    stays small where the automaton without a limit is large only because of longer words.
+    Positions that cannot finish in the remaining calls are dropped from the sets. So the result is
+    small even where the automaton without a limit is large because of longer words. Return None
+    past `cap`, as in :func:`determinise`.
     """
     layer = {_prune(network, first, depth): 0}
     accept: list[bool] = []
@@ -347,7 +349,7 @@ def determinise_by_depth(
 
 
 def _prune(network: Network, number: int, left: int) -> int:
-    """The set without the positions that take more than `left` calls to finish."""
+    """Return the set without the positions that need more than `left` calls to finish."""
     complete, positions = network.sets[number]
     kept = tuple(p for p in positions if network.position_least[p] <= left)
     return number if len(kept) == len(positions) else network.intern(complete, kept)

@@ -1,18 +1,18 @@
 """The automaton of the plan expression, by whichever way of determinising stays small.
 
-Ways are tried in turn under growing caps: the subset construction, the same with one layer for each
-depth (with a limit on depth), and, where rules also stand in themselves, the words of each part by
-depth; so the work is within a constant factor of the best one.  Recursion that needs a bound on
-depth and has none is examined first (:mod:`tcc_compiler.automata.regular.finiteness`).  Where
-determinising takes too many states, the automaton of partial derivatives can be used instead: it is
-small, and nondeterministic.
+Three ways are tried in turn, with growing caps, so that the work is within a constant factor of the
+best way. The first is the subset construction. With a limit on depth, the second is the same with
+one layer for each depth. If rules also refer to themselves, the third computes the words of each
+part by depth. Recursion that needs a bound on depth but has none is examined first
+(:mod:`tcc_compiler.automata.regular.finiteness`). If determinising takes too many states, the small
+but nondeterministic automaton of partial derivatives can be used instead.
 
-Words by depth: a language is a state of one shared minimal automaton without cycles: equal
-languages are one number, so a part that can be derived in very many ways is as small as its words
-are.  That is what :mod:`tcc_compiler.automata.regular.network` cannot see in rules that stand in
-themselves more than once: there each way to nest them is a stack of its own.  Rules begin with no
-words, and are evaluated until none changes: a rule is not left-recursive, so with each round longer
-words are right, and the words of at most `most` calls are the one solution.
+Words by depth: a language is a state of one shared minimal automaton without cycles. Equal
+languages have one number. So a part that can be derived in many ways is only as large as its set of
+words. The stacks of :mod:`tcc_compiler.automata.regular.network` differ for each way of nesting, in
+rules that refer to themselves more than once. Rules begin with no words, and are evaluated until
+none changes. Rules are not left-recursive, so each round makes longer words right, and the words of
+at most `most` calls are the only solution.
 Cost: one entry for each pair of states that an operation meets; capped.
 Sources: Daciuk, Mihov, Watson and Watson, Incremental construction of minimal acyclic finite-state
 automata, 2000, for the shared automaton; Kleene iteration for the rules.
@@ -38,7 +38,7 @@ from tcc_compiler.automata.regular.nodes import NodeKind, Nodes, build, grows
 from tcc_compiler.automata.table import Machine
 from tcc_compiler.resources import CompileRefused, Guard
 
-# Words of at most so many calls, put together from those of the parts.
+# Finite languages: the words of a part up to some number of calls, computed from its parts.
 
 NOTHING = 0
 EMPTY = 1
@@ -47,14 +47,14 @@ _Visit: TypeAlias = "Generator[_Key, int, int]"
 
 
 class _Full(Exception):
-    """More entries than the cap."""
+    """Raised if there are more entries than the cap."""
 
 
 class Words:
     """Finite languages by number, and operations on them."""
 
     def __init__(self, cap: int, guard: Guard) -> None:
-        """Args: cap: the most entries, of states, edges and results."""
+        """Begin with two languages, NOTHING and EMPTY; `cap` limits states, edges and results."""
         self._cap = cap
         self._guard = guard
         self._held = 0
@@ -81,34 +81,34 @@ class Words:
         return number
 
     def hold(self, entries: int) -> None:
-        """So many entries more, or steps that count like them."""
+        """Count further entries, or steps that count like entries."""
         self._held += entries
         self._guard.tick(entries)
         if self._held > self._cap:
             raise _Full
 
     def one_call(self, letters: Sequence[int]) -> int:
-        """One call, any of `letters`."""
+        """Return the language of one call, any of `letters`."""
         return self._state(False, dict.fromkeys(letters, EMPTY))
 
     def either(self, first: int, second: int) -> int:
-        """The words of one or the other."""
+        """Return the union of two languages."""
         return self._find(("either", min(first, second), max(first, second), 0))
 
     def both(self, first: int, second: int) -> int:
-        """The words that are in both."""
+        """Return the intersection of two languages."""
         return self._find(("both", min(first, second), max(first, second), 0))
 
     def without(self, first: int, second: int) -> int:
-        """The words of the first that are not in the second."""
+        """Return the words of the first that are not in the second."""
         return self._find(("without", first, second, 0))
 
     def then(self, first: int, second: int, most: int) -> int:
-        """A word of the first and one of the second, at most so many calls together."""
+        """Return the words of the first followed by words of the second, up to `most` calls."""
         return self._find(("then", first, second, most))
 
     def repeated(self, body: int, low: int, high: int | None, most: int) -> int:
-        """From `low` to `high` words of the body; a body with the empty word has no `low`."""
+        """Return `low` to `high` words of `body`; `low` must be 0 if `body` has the empty word."""
         if low > most:
             return NOTHING
         found = EMPTY
@@ -123,7 +123,7 @@ class Words:
         return found
 
     def _find(self, key: _Key) -> int:
-        """The result of an operation, by a stack of our own."""
+        """Return the result of an operation, with an explicit stack instead of recursion."""
         stack: list[tuple[_Key, _Visit]] = []
         answer = self._quick(key)
         while answer is None or stack:
@@ -140,7 +140,7 @@ class Words:
         return answer
 
     def _quick(self, key: _Key) -> int | None:
-        """The result where it is plain or known."""
+        """Return the result if it is trivial or known, else None."""
         kind, first, second, most = key
         if kind in ("either", "both") and first == second:
             return first
@@ -157,7 +157,7 @@ class Words:
         return self._known.get(key)
 
     def _visit(self, key: _Key) -> _Visit:
-        """Ask for the results that this one is made of."""
+        """Compute a result; yield the key of each result that it needs, and be sent that result."""
         kind, first, second, most = key
         if kind == "then":
             return (yield from self._visit_then(first, second, most))
@@ -200,7 +200,7 @@ _ACCEPT: Mapping[str, Callable[[bool, bool], bool]] = {
 def bounded_machine(
     nodes: Nodes, root: int, patterns: Sequence[Sequence[int]], most: int, cap: int, guard: Guard
 ) -> Machine | None:
-    """The smallest machine of the words of `root` of at most `most` calls; None past `cap`."""
+    """Return the minimal machine of `root`'s words of at most `most` calls; None past `cap`."""
     words = Words(cap, guard)
     try:
         first = _solve(nodes, root, patterns, most, words)
@@ -221,7 +221,7 @@ def bounded_machine(
 def _solve(
     nodes: Nodes, root: int, patterns: Sequence[Sequence[int]], most: int, words: Words
 ) -> int:
-    """The language of `root`: every node from its parts, again until no rule changes."""
+    """Return the language of `root`: evaluate every node repeatedly until none changes."""
     order = _parts_first(nodes, root)
     value = dict.fromkeys(order, NOTHING)
     while True:
@@ -234,7 +234,7 @@ def _solve(
 
 
 def _parts_first(nodes: Nodes, root: int) -> list[int]:
-    """The root and all below it; parts before what is made of them, but for recursion."""
+    """Return the root and all nodes below it, parts first as far as recursion allows."""
     order: list[int] = []
     seen = {root}
     walk = [(root, iter(nodes.parts[root]))]
@@ -259,7 +259,7 @@ def _evaluate(
     most: int,
     words: Words,
 ) -> int:
-    """The words of a node, from what its parts are so far."""
+    """Return the words of a node, given the words found so far for its parts."""
     parts = [value[part] for part in nodes.parts[node]]
     match nodes.kind[node]:
         case NodeKind.EMPTY:
@@ -282,21 +282,22 @@ def _evaluate(
     return found
 
 
-# The ways.
+# The ways of determinising.
 
 _FIRST_CAP = 1 << 13
 _GROWTH = 8
-_ENTRIES = 8  # of the tables of bounded words, for each state of a cap
+_ENTRIES = 8  # entries of the tables of bounded words, for each state of a cap
 
 
 def explore(core: Core, letters: Letters, guard: Guard) -> Machine:
-    """The machine of the plan expression; not trimmed.
+    """Return the machine of the plan expression; not trimmed.
 
-    It has every plan that meets the limits, and no word that the expression does not derive.
-    Words that break a limit may be missing.
+    It has every plan that meets the limits, and no word that the expression does not derive. Words
+    that break a limit may be missing.
 
     Raises:
-        CompileRefused: TCC401 and TCC406 for unbounded recursion, TCC403, TCC404.
+        CompileRefused: TCC401 or TCC406 for unbounded recursion; TCC402, there is no plan; TCC403
+            or TCC404 from the guard.
     """
     driver = find_driver(core, letters, guard)
     nodes, root = _nodes(core, letters, driver, guard)
@@ -306,12 +307,12 @@ def explore(core: Core, letters: Letters, guard: Guard) -> Machine:
 
 
 def explore_partial(core: Core, letters: Letters, guard: Guard) -> Machine:
-    """The nondeterministic machine of the plan expression's partial derivatives; not trimmed.
+    """Return the nondeterministic machine of the partial derivatives of the plan expression.
 
-    It has the plans of :func:`explore`, each once for every way of deriving it.
+    It is not trimmed. It has the plans of :func:`explore`, each once for every way to derive it.
 
     Raises:
-        CompileRefused: TCC401 and TCC406 for unbounded recursion, TCC403, TCC404.
+        CompileRefused: as :func:`explore`.
     """
     driver = find_driver(core, letters, guard)
     nodes, root = _nodes(core, letters, driver, guard, as_written=True)
@@ -339,13 +340,13 @@ def _nodes(
     )
     _check_least(nodes.least[root], driver, guard)
     if driver is None:
-        # No automaton without cycles has fewer states than its longest word has calls.
+        # An automaton without cycles has at least as many states as its longest word has calls.
         guard.states(nodes.longest(root) or 0)
     return nodes, root
 
 
 def _check_least(least: int | None, driver: Driver | None, guard: Guard) -> None:
-    """Refuse at once where the shortest or lightest plan is out of reach."""
+    """Raise an error at once if the shortest or lightest plan is out of reach."""
     if least is None or (driver and least > driver.bound):
         within = f" within `{driver.text}`" if driver and least is not None else ""
         raise CompileRefused(
@@ -355,7 +356,7 @@ def _check_least(least: int | None, driver: Driver | None, guard: Guard) -> None
             place="plan",
         )
     if driver is None or driver.depth:
-        # As many states as the shortest plan has calls, at least.
+        # There are at least as many states as the shortest plan has calls.
         guard.states(least)
 
 
@@ -378,7 +379,7 @@ def _explore_recursion(
 
 
 def _longest(core: Core, letters: Letters, nodes: Nodes, root: int, guard: Guard) -> int | None:
-    from tcc_compiler.automata.regular.finiteness import longest_plan  # for recursion alone
+    from tcc_compiler.automata.regular.finiteness import longest_plan  # only for recursion
 
     return longest_plan(core, letters, nodes, root, guard)
 
@@ -400,7 +401,7 @@ def _take_turns(
     guard: Guard,
     network: Network | None = None,
 ) -> Machine:
-    """Try one way after the other under growing caps; `network` if there is one already."""
+    """Try one way after another, with growing caps; `network` is reused if it is given."""
     network = network or Network(nodes, letters.patterns, guard)
     first = network.initial(root)
     cap = min(_FIRST_CAP, guard.max_states)
@@ -423,10 +424,10 @@ def _take_turns(
 
 
 def find_driver(core: Core, letters: Letters, guard: Guard) -> Driver | None:
-    """The limit on depth where there is one, else all other sums together.
+    """Return the limit on depth if there is one, else a combination of all other sums.
 
-    A plan that stays within each sum stays within their sum, each weighed so that its own bound
-    counts the same.  A limit on cost counts where no cost is negative.
+    A plan that stays within each sum also stays within the sum of the sums. Each sum is weighted so
+    that its own bound counts as much as the others'. Sums with negative amounts are left out.
     Cost: letters times sums, by the clock of `guard`.
 
     Raises:
@@ -446,7 +447,7 @@ def find_driver(core: Core, letters: Letters, guard: Guard) -> Driver | None:
     for one in sums:
         guard.tick(1 + len(one.amounts))
         for letter, amount in enumerate(one.amounts):
-            # One call above the bound is above the sum too.
+            # A call that alone exceeds its bound must exceed the bound of the combination, too.
             alone = bound + 1 if amount > one.bound else amount * (whole // max(1, one.bound))
             weights[letter] += alone
     text = " and ".join([one.text for one in sums[:4]])
@@ -454,5 +455,5 @@ def find_driver(core: Core, letters: Letters, guard: Guard) -> Driver | None:
 
 
 def depth_driver(letters: Letters, bound: int, text: str) -> Driver:
-    """The driver of a bound on the number of calls."""
+    """Return the driver of a bound on the number of calls."""
     return Driver(weights=[1] * len(letters.calls), bound=bound, text=text, depth=True)

@@ -1,12 +1,12 @@
-"""Whether a recursive expression that is not regular still has finitely many plans.
+"""Decide whether a recursive expression that is not regular still has finitely many plans.
 
-The words of the expression that all statements allow are the language of a context-free grammar
-whose nonterminals are items (node, p, q, e): the node derives a word that takes the control (all
-statements, as one automaton) from p to q, the word empty (e = 0) or not (e = 1). Items are found
-bottom-up with the ways to make them. The language is infinite exactly when a useful item derives
-itself with calls beside it; those calls are the witness. Otherwise the grammar gives the length of
-the longest plan, which bounds the depth.
-Cost: cubic in the control at worst; beyond a cap of ways the question is left undecided.
+All statements together form one automaton, the control. The words of the expression that it allows
+are the language of a context-free grammar. A nonterminal of this grammar is an item (node, p, q,
+e): the node derives a word that takes the control from state p to state q. The word is empty if e =
+0, and not empty if e = 1. Items are found bottom-up, with the ways to make them. The language is
+infinite exactly if a useful item derives itself together with further calls; these calls are the
+witness. Otherwise the grammar gives the length of the longest plan, which bounds the depth.
+Cost: at worst cubic in the control. Beyond a cap of ways the question is left undecided.
 Sources: Bar-Hillel, Perles and Shamir, On formal properties of simple phrase structure grammars,
 1961; tabulated on demand as in Earley, 1970.
 """
@@ -26,7 +26,7 @@ from tcc_compiler.automata.witness import calls_text, cuts
 from tcc_compiler.frozen import frozen
 from tcc_compiler.resources import CompileRefused, Guard
 
-# A node of the table, or the operand sets of a `&` or `-` (see Network.operands).
+# A node of the table, or a `&` or `-` with the sets of its operands (see Network.complete).
 Unit: TypeAlias = "int | tuple[int, tuple[int, ...]]"
 Ask: TypeAlias = "tuple[Unit, int]"
 Item: TypeAlias = "tuple[Unit, int, int, int]"
@@ -34,21 +34,22 @@ Item: TypeAlias = "tuple[Unit, int, int, int]"
 
 @frozen(kw_only=False)
 class Way:
-    """One way to make an item: a letter or none, then the words of other items."""
+    """One way to make an item: an optional letter, then the words of other items."""
 
     letter: int | None
     parts: tuple[Item, ...]
 
 
 class TableFull(Exception):
-    """The table has outgrown its cap."""
+    """Raised if the table outgrows its cap."""
 
 
 class Summaries:
-    """The table, filled by :meth:`solve`.
+    """The table of items, filled by :meth:`solve`.
 
     Attributes:
-        ways: item -> its ways, the first found first; expanding first ways ends.
+        ways: from an item to its ways, in order of discovery. Expanding only first ways always
+            ends.
     """
 
     def __init__(
@@ -69,13 +70,14 @@ class Summaries:
         self._guard = guard
         self._made = 0
         self._exits: dict[Ask, list[Item]] = {}
-        # Who waits for an ask: (user, letter, item before it, node after it).
+        # The users that wait for the items of an ask: (user, letter, item before it, node after
+        # it).
         self._users: dict[Ask, list[tuple[Ask, int | None, Item | None, int | None]]] = {}
         self._fresh: list[Ask] = []
         self._events: list[Item] = []
 
     def solve(self, node: int, control: int) -> list[Item]:
-        """The items of a node from a control state; fills in all that they are made of.
+        """Return the items of a node from a control state, and find all items that they consist of.
 
         Raises:
             TableFull: past the cap.
@@ -113,7 +115,7 @@ class Summaries:
             self._tell(entry, item)
 
     def _tell(self, entry: tuple[Ask, int | None, Item | None, int | None], item: Item) -> None:
-        """Pass a new item of a question on to a user, which makes what follows from it."""
+        """Pass a new item to a user, and make the items that follow from it."""
         user, letter, before, after = entry
         _, _, end, filled = item
         if after is not None:
@@ -142,7 +144,7 @@ class Summaries:
             raise TableFull
 
     def _start(self, ask: Ask) -> None:
-        """Make the items of a question that need no others, and wait for the rest."""
+        """Make the items of an ask that need no other items, and register for the others."""
         unit, control = ask
         if not isinstance(unit, int):
             self._start_operands(ask, unit)
@@ -173,7 +175,7 @@ class Summaries:
     def _start_operands(self, ask: Ask, unit: tuple[int, tuple[int, ...]]) -> None:
         node, sets = unit
         control = ask[1]
-        # Operands that recurse through themselves make ever larger sets.
+        # Operands that recurse through themselves make larger and larger sets.
         if self._network.room > self._cap:
             raise TableFull
         if self._network.complete(node, sets):
@@ -189,14 +191,14 @@ _MOST_LETTERS = 32
 
 
 def longest_plan(core: Core, letters: Letters, nodes: Nodes, root: int, guard: Guard) -> int | None:
-    """The most calls of a plan; None where this could not be decided.
+    """Return the most calls of a plan; None if this could not be decided.
 
     Raises:
-        CompileRefused: TCC401 where there are infinitely many plans, TCC402 where there is none.
+        CompileRefused: TCC401, there are infinitely many plans; TCC402, there is none.
     """
     for limits in (True, False):
         control = Control(core, letters, limits)
-        # Operand sets are explored in a network of their own, so that its growth can be capped.
+        # Operand sets are explored in a separate network, so that its growth can be capped.
         table = Summaries(
             nodes,
             Network(nodes, letters.patterns, guard),
@@ -252,14 +254,14 @@ def _decide(
 
 
 def _others(way: Way, part: Item) -> bool:
-    """Whether `way` has calls beside `part`."""
+    """Return whether `way` has calls in addition to those of `part`."""
     rest = list(way.parts)
     rest.remove(part)
     return way.letter is not None or any(item[3] for item in rest)
 
 
 def _useful(table: Summaries, roots: Sequence[Item]) -> list[Item]:
-    """Every item that some plan is made of, in order of discovery."""
+    """Return every item that is part of some plan, in order of discovery."""
     useful = dict.fromkeys(roots)
     todo = list(roots)
     for item in todo:
@@ -274,7 +276,7 @@ def _useful(table: Summaries, roots: Sequence[Item]) -> list[Item]:
 def _infinite(
     core: Core, letters: Letters, table: Summaries, item: Item, way: Way, inner: Item
 ) -> CompileRefused:
-    """The refusal with the calls on both sides of an item that derives itself."""
+    """Return the refusal, with the calls on both sides of an item that derives itself."""
     before, after = _around(table, way, inner)
     path = _path(table, inner, item)
     for step, part in path:
@@ -291,7 +293,7 @@ def _infinite(
 
 
 def _around(table: Summaries, way: Way, part: Item) -> tuple[list[int], list[int]]:
-    """Letters of a way before and after one of its parts."""
+    """Return the letters of a way before one of its parts, and those after it."""
     at = way.parts.index(part)
     before = [] if way.letter is None else [way.letter]
     for other in way.parts[:at]:
@@ -303,7 +305,7 @@ def _around(table: Summaries, way: Way, part: Item) -> tuple[list[int], list[int
 
 
 def _word(table: Summaries, item: Item) -> list[int]:
-    """A word of an item, by first ways; cut where it is long."""
+    """Return a word of an item, by first ways, as letters; a long word is cut."""
     word: list[int] = []
     todo = [item]
     while todo and len(word) < _MOST_LETTERS:
@@ -315,7 +317,7 @@ def _word(table: Summaries, item: Item) -> list[int]:
 
 
 def _path(table: Summaries, start: Item, end: Item) -> list[tuple[Way, Item]]:
-    """Ways that lead from `start` down to `end`, outermost first."""
+    """Return the ways that lead from `start` down to `end`, outermost first, with their items."""
     came: dict[Item, tuple[Way, Item] | None] = {start: None}
     todo = [start]
     for item in todo:

@@ -1,13 +1,14 @@
-"""The nondeterministic shared graph: positions of the plan expression, with their remainders.
+"""The nondeterministic graph of the plan expression: positions, each with a stack of nodes.
 
-A position is a call pattern that may be read next and a stack of nodes that are due after it.
-Stacks are shared lists and interned, so equal ones are one number.  Nothing is pushed where
-nothing is left to do (tail calls), so right recursion and plain rules keep the stacks bounded; a
-counted repeat is one stack entry with the remainder of its bounds.  The operands of `&` and `-`
-run beside each other as state sets of their own: such a position holds one set for each operand.
-A state set is a sorted tuple of positions and whether the word so far is complete; sets are
-interned too, and :mod:`tcc_compiler.automata.regular.determinise` walks over them.
-Made on demand: only what is reached exists.  No Python recursion, whatever the depth.
+A position is a call pattern that may be read next, and a stack of nodes to read after it. Stacks
+are shared lists and interned, so equal stacks have one number. If nothing is left to read, nothing
+is pushed (tail calls). So right recursion and plain rules keep the stacks bounded. A counted repeat
+is one stack entry, with the rest of its bounds. The operands of `&` and `-` advance together, each
+as a state set of its own; such a position holds one set for each operand.
+A state set is a sorted tuple of positions, and whether the word so far is complete. Sets are
+interned, too; :mod:`tcc_compiler.automata.regular.determinise` walks over them.
+Everything is made on demand, when it is reached. There is no Python recursion, however deep an
+expression is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tcc_compiler.resources import Guard
 
 BOTTOM = 0
 _DONE = -1
-_MOVED = 4  # steps that moving an operand is as dear as
+_MOVED = 4  # how many steps moving an operand counts as
 Key: TypeAlias = "tuple[int, int]"
 SetValue: TypeAlias = "tuple[bool, tuple[int, ...]]"
 
@@ -29,18 +30,18 @@ class Network:
     """Interned stacks, positions and state sets over a node table.
 
     Attributes:
-        sets: [sets], (complete, positions); set 0 is the dead one.
-        least: [sets], a lower bound on the weight of what completes the set's words.
-        room: how much was made: stacks, positions, members of sets, moves.
-        calls: how many positions read a call themselves, and not operands for it.
+        sets: [sets], (complete, positions). Set 0 is the dead set.
+        least: [sets], a lower bound on the weight of the words that complete the set.
+        room: how many stacks, positions, members of sets and moves were made.
+        calls: how many positions read a call directly, not through operands.
     """
 
     def __init__(self, nodes: Nodes, patterns: Sequence[Sequence[int]], guard: Guard) -> None:
-        """Args: patterns: the letters of each pattern, as :class:`letters.Letters` has them."""
+        """Begin with the dead set; `patterns` has the letters of each pattern, see `Letters`."""
         self._nodes = nodes
         self._patterns = patterns
         self._guard = guard
-        # Stacks: the top node, the stack below, and the least weight of the whole.
+        # Stacks: the top node, the stack below, and the least weight of the whole stack.
         self._top = [_DONE]
         self._below = [BOTTOM]
         self._stack_least = [0]
@@ -52,7 +53,7 @@ class Network:
         self._positions: dict[tuple[object, int], int] = {}
         self.sets: list[SetValue] = [(False, ())]
         self.least: list[int | None] = [None]
-        # The same where at least one more call is read.
+        # The same as `least`, for words of at least one more call.
         self._least_reading: list[int | None] = [None]
         self._sets: dict[SetValue, int] = {(False, ()): 0}
         self._closures: dict[Key, SetValue] = {}
@@ -62,7 +63,7 @@ class Network:
         self.calls = 0
 
     def initial(self, node: int) -> int:
-        """The state set before the first call of `node`."""
+        """Return the state set before the first call of `node`."""
         self._close([(node, BOTTOM)])
         return self._start_set(node)
 
@@ -71,7 +72,7 @@ class Network:
         return self.intern(complete or self._nodes.nullable[node], positions)
 
     def step(self, number: int) -> dict[int, int]:
-        """Where a state set goes: letter -> set, letters increasing, dead sets left out."""
+        """Return the next set for each letter; letters are increasing, dead sets are left out."""
         todo = [number]
         while todo:
             top = todo[-1]
@@ -83,7 +84,7 @@ class Network:
         return self._steps[number]
 
     def intern(self, complete: bool, positions: tuple[int, ...]) -> int:
-        """The number of a state set; `positions` increasing."""
+        """Return the number of a state set; `positions` must be increasing."""
         value = (complete, positions)
         number = self._sets.get(value)
         if number is None:
@@ -97,10 +98,10 @@ class Network:
             self._guard.room(self.room)
         return number
 
-    # Moving over one call.
+    # Advancing by one call.
 
     def _advance(self, number: int) -> list[int]:
-        """Find where set `number` goes, or return the operand sets to step first."""
+        """Find the next sets of set `number`, or return the operand sets to step first."""
         missing: list[int] = []
         resumed: dict[int, list[int]] = {}
         moved: dict[int, list[int]] = {}
@@ -134,7 +135,7 @@ class Network:
         resumed: dict[int, list[int]],
         moved: dict[int, list[int]],
     ) -> None:
-        """Move the operands of a `&` or `-` together over every letter that the first can read."""
+        """Advance the operands of a `&` or `-` together, by each letter that the first can read."""
         node, parts = head
         for letter, after in self._move_operands(node, parts):
             self.room += 1
@@ -145,7 +146,7 @@ class Network:
                 moved.setdefault(letter, []).append(position)
 
     def complete(self, node: int, parts: tuple[int, ...]) -> bool:
-        """Whether a `&` or `-` is complete with its operands at these sets."""
+        """Return whether a `&` or `-` is complete with its operands at these sets."""
         values = [self.sets[part][0] for part in parts]
         if self._nodes.kind[node] is NodeKind.BOTH:
             return all(values)
@@ -154,7 +155,7 @@ class Network:
     def step_operands(
         self, node: int, parts: tuple[int, ...]
     ) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Where the operand sets of a `&` or `-` go: pairs (letter, sets), letters increasing."""
+        """Yield the next operand sets of a `&` or `-`: (letter, sets), letters increasing."""
         for part in parts:
             self.step(part)
         yield from self._move_operands(node, parts)
@@ -170,7 +171,7 @@ class Network:
                 yield letter, after
 
     def _operands(self, node: int, parts: tuple[int, ...], stack: int) -> int | None:
-        """The position of these operand sets, None where no further call can be read."""
+        """Return the position of these operand sets; None if they can read no further call."""
         needed = parts if self._nodes.kind[node] is NodeKind.BOTH else parts[:1]
         if not all(self.sets[part][1] for part in needed):
             return None
@@ -178,7 +179,7 @@ class Network:
         return self._position((node, parts), stack, least)
 
     def _union(self, stacks: tuple[int, ...], moved: tuple[int, ...]) -> int:
-        """The set of everything that can follow when one of `stacks` is due, and of `moved`."""
+        """Return the set of all positions in `moved` and in the closures of `stacks`."""
         key = (stacks, moved)
         number = self._unions.get(key)
         if number is None:
@@ -189,7 +190,7 @@ class Network:
             self._unions[key] = number = self.intern(complete, tuple(sorted(members)))
         return number
 
-    # What can be read next.
+    # Closures: what can be read next.
 
     def _close(self, keys: Iterable[Key]) -> None:
         """Find the closures of `keys`, and of the operands that they start."""
@@ -205,8 +206,8 @@ class Network:
     def _reach(self, key: Key) -> list[Key]:
         """Find the positions that are reached from `key` without a call.
 
-        A key is a node to start and the stack below it, or _DONE and a stack: what stood above
-        the stack is complete.  Returns the operands whose closures have to be found first.
+        A key is a node to start and the stack below it; or _DONE and a stack, where all above the
+        stack is complete. Return the operands whose closures have to be found first.
         """
         nodes = self._nodes
         kinds, parts_of, nullable, least = nodes.kind, nodes.parts, nodes.nullable, nodes.least
@@ -216,7 +217,7 @@ class Network:
         seen = {key}
         todo = [key]
         steps = 0
-        # The one loop of determinising that looks at every node: hence no calls that can be spared.
+        # This loop of determinising looks at every node, so it avoids function calls.
         while todo:
             node, stack = todo.pop()
             more: list[Key] = []
@@ -262,7 +263,7 @@ class Network:
         return missing
 
     def _push(self, node: int, stack: int) -> int:
-        """`stack` with `node` due first; nothing is pushed for the empty sequence."""
+        """Return `stack` with `node` on top, or `stack` itself if `node` is the empty sequence."""
         if node == self._nodes.empty:
             return stack
         key = (node, stack)

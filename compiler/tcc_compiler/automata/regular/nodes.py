@@ -1,9 +1,9 @@
-"""The core's expressions as one shared table of nodes, each different expression once.
+"""The core's expressions as one shared table of nodes, with one node for equal expressions.
 
-Sequences become pairs (first, rest), so that equal rests are one node; a rule is a node that
-points at its body, so recursion is a cycle of the table and every rule stands there once.  What
-can be empty and what the least weight of a word is are found here.
-Cost: linear in the expressions, and a heap for the least weights.
+Sequences become pairs (first, rest), so that equal rests share a node. A rule is one node that
+points to its body, so recursion is a cycle of the table. This module also finds which nodes derive
+the empty sequence, and the least weight of a word of each node.
+Cost: linear in the expressions, plus a heap for the least weights.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tcc_compiler.resources import Guard
 
 
 class NodeKind(IntEnum):
-    """What a node derives; `parts` holds the nodes that it is made of."""
+    """The kind of a node; `Nodes.parts` has the nodes that it consists of."""
 
     EMPTY = 0
     CALL = 1
@@ -33,15 +33,16 @@ class NodeKind(IntEnum):
 
 
 class Nodes:
-    """The table.  Node numbers are stable; only counted repeats are added later.
+    """The table of nodes. Node numbers never change; only counted repeats are added later.
 
     Attributes:
-        kind, parts: [nodes]; a rule's one part is its body, a DIFF's first part is its base.
+        kind, parts: [nodes]. The only part of a RULE is its body; the first part of a DIFF is the
+            expression that is subtracted from.
         pattern: [nodes], the pattern of a CALL.
-        low, high: [nodes], the bounds of a REPEAT; high is None without end.
-        nullable: [nodes], whether the empty sequence is derived.
-        least: [nodes], the least weight of a word, None where no word is derived; for BOTH and
-            DIFF, and what holds them, a lower bound.
+        low, high: [nodes], the bounds of a REPEAT; high is None if there is no upper bound.
+        nullable: [nodes], whether the node derives the empty sequence.
+        least: [nodes], the least weight of a word; None if the node derives no word. For BOTH, DIFF
+            and nodes that contain them it is a lower bound.
     """
 
     def __init__(
@@ -50,9 +51,10 @@ class Nodes:
         """Set up an empty table.
 
         Args:
-            weights: for each pattern, the weights of its letters; none where it has no call.
-            as_written: leave repeats of repeats and twins of `&` as they are: they make no
-                difference to the words, but to the ways of deriving them.
+            weights: for each pattern, the weights of its letters; an empty sequence if it has no
+                call.
+            as_written: True keeps nested repeats and equal operands of `&`. Simplifying them would
+                not change the words, but the ways to derive them.
         """
         self.kind: list[NodeKind] = []
         self.parts: list[tuple[int, ...]] = []
@@ -90,7 +92,7 @@ class Nodes:
         return number
 
     def repeat(self, body: int, low: int, high: int | None) -> int:
-        """The node of `body` repeated, with what follows from its body known at once."""
+        """Return the node of `body` repeated, and set its `nullable` and `least` from its body."""
         if high == 0:
             return self.empty
         low = 0 if self.nullable[body] else low
@@ -104,12 +106,12 @@ class Nodes:
         return node
 
     def rest(self, node: int) -> int:
-        """The remainder of a repeat after one more of its body."""
+        """Return the node of the rest of a repeat after one more of its body."""
         low, high = self.low[node], self.high[node]
         return self.repeat(self.parts[node][0], max(low - 1, 0), None if high is None else high - 1)
 
     def add(self, expr: plans.Expr, rules: Mapping[str, int]) -> int:
-        """The node of `expr`."""
+        """Return the node of `expr`."""
         return fold(expr, lambda node, parts: self._combine(node, parts, rules))
 
     def _combine(self, expr: plans.Expr, parts: tuple[int, ...], rules: Mapping[str, int]) -> int:
@@ -138,8 +140,8 @@ class Nodes:
                 return self._node(NodeKind.REPEAT, parts, low=expr.low, high=expr.high)
 
     def add_rules(self, rules: Mapping[str, plans.Expr]) -> dict[str, int]:
-        """A node for each rule, pointing at its body."""
-        # The pattern keeps the rules' nodes apart until their bodies are known.
+        """Add a node for each rule, pointing to its body; return the nodes by name."""
+        # Different patterns keep the rules' nodes distinct until their bodies are known.
         names = sorted(rules)
         numbers = {name: self._node(NodeKind.RULE, (), pattern=at) for at, name in enumerate(names)}
         for name in names:
@@ -147,7 +149,7 @@ class Nodes:
         return numbers
 
     def settle(self) -> None:
-        """Make repeats of repeats one; then find `nullable`, then `least`, of every node."""
+        """Merge repeats of repeats; then find `nullable` and `least` of every node."""
         for node, kind in enumerate(self.kind):
             if kind is NodeKind.REPEAT and not self._as_written:
                 self._flatten(node)
@@ -155,10 +157,11 @@ class Nodes:
         self._find_least()
 
     def _flatten(self, node: int) -> None:
-        """Where a repeat's body is a repeat of 0 or 1 times and more, give it that body's body.
+        """If the body of a repeat is a repeat from 0 or 1 times, replace it with that body's body.
 
-        All sums of so many numbers of rounds then occur, without gaps.  Nested bounds, each with a
-        count of its own, would make sets of every combination of counts.
+        The possible totals of the inner counts then have no gaps, so one pair of bounds describes
+        them. Nested bounds, each with its own count, would make sets of every combination of
+        counts.
         """
         chain = [node]
         seen = {node}
@@ -198,8 +201,8 @@ class Nodes:
     def _decide(self, node: int, known: list[bool | None]) -> list[int]:
         """Decide whether `node` is nullable, or return the parts to decide first.
 
-        The rest of a pair is needed only after its first part is nullable: since no rule is
-        left-recursive, the questions are never circular.
+        The rest of a pair matters only if its first part is nullable. No rule is left-recursive, so
+        the questions are never circular.
         """
         kind, parts = self.kind[node], self.parts[node]
         if kind is NodeKind.PAIR and known[parts[0]] is None:
@@ -224,7 +227,7 @@ class Nodes:
         return missing
 
     def _find_least(self) -> None:
-        """Knuth's generalisation of Dijkstra's algorithm: nodes are settled least first."""
+        """Find `least` by Knuth's generalisation of Dijkstra's algorithm, lightest nodes first."""
         users: list[list[int]] = [[] for _ in self.kind]
         waiting = [0] * len(self.kind)
         heap: list[tuple[int, int]] = []
@@ -258,7 +261,7 @@ class Nodes:
                     heapq.heappush(heap, (self._weigh(user), user))
 
     def _weigh(self, node: int) -> int:
-        """The least weight of a node whose parts are settled; of an ALT, one part."""
+        """Return a node's least weight, from its settled parts; for an ALT one is enough."""
         values = [self.least[part] for part in self.parts[node]]
         found = [value for value in values if value is not None]
         match self.kind[node]:
@@ -274,7 +277,7 @@ class Nodes:
                 return min(found)
 
     def longest(self, root: int) -> int | None:
-        """The most calls of a word of a node; None with `&`, `-`, recursion or no bound inside."""
+        """Return the most calls of a word of `root`; None with `&`, `-`, recursion or no bound."""
         known: dict[int, int] = {}
         opened: set[int] = set()
         todo = [root]
@@ -283,7 +286,8 @@ class Nodes:
             kind = self.kind[node]
             if kind in (NodeKind.BOTH, NodeKind.DIFF):
                 return None
-            # A part that derives no word leaves none of a pair, and nothing of an alternative.
+            # A part that derives no word makes its pair derive none, and adds nothing to an
+            # alternative.
             parts = [part for part in self.parts[node] if self.least[part] is not None]
             missing = [part for part in parts if part not in known]
             if node in known or not missing:
@@ -303,7 +307,7 @@ class Nodes:
         return known[root]
 
     def _most_calls(self, node: int, inner: Sequence[int]) -> int | None:
-        """The most calls of a node, by those of the parts that derive words."""
+        """Return the most calls of a node, given those of its parts that derive words."""
         match self.kind[node]:
             case NodeKind.CALL:
                 return 1
@@ -319,7 +323,7 @@ class Nodes:
 def build(
     core: Core, weights: Sequence[Sequence[int]], guard: Guard, as_written: bool = False
 ) -> tuple[Nodes, int]:
-    """The settled table of a core, and the node of its plan; see :class:`Nodes`."""
+    """Return the settled table of a core, and the node of its plan; see :class:`Nodes`."""
     nodes = Nodes(weights, guard, as_written)
     root = nodes.add(core.plan, nodes.add_rules(core.rules))
     nodes.settle()
@@ -327,14 +331,14 @@ def build(
 
 
 def grows(nodes: Nodes, freely: bool = False) -> bool:
-    """Whether recursion passes through a place with a remainder to derive afterwards.
+    """Return whether recursion passes through a place with something left to derive afterwards.
 
-    Without it every stack is bounded, and there are finitely many positions with their stacks.
+    Without such recursion every stack is bounded, so there are finitely many positions and stacks.
     The operands of `&` and `-` count as such places.
 
     Args:
-        freely: consider only recursion with nothing of positive weight beside it; without such
-            recursion, a bound on the weight bounds the stacks.
+        freely: consider only recursion that adds no positive weight. Without that, a bound on the
+            weight bounds the stacks.
     """
     steps = [
         [(part, inner) for part, inner, weight in _steps(nodes, node) if not freely or weight == 0]
@@ -354,7 +358,7 @@ def grows(nodes: Nodes, freely: bool = False) -> bool:
 
 
 def _steps(nodes: Nodes, node: int) -> list[tuple[int, bool, int | None]]:
-    """The parts of a node, whether a remainder follows each, and the least weight beside it."""
+    """Return (part, whether a remainder follows it, the least weight next to it) for each part."""
     kind, parts = nodes.kind[node], nodes.parts[node]
     if kind is NodeKind.PAIR:
         first, rest = parts
