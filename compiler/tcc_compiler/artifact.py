@@ -138,7 +138,7 @@ def _alike(halves: Digests, table: Table, edges: CallEdges, guard: Guard) -> Num
 
 
 def _row_bytes(numbers: Numbers) -> list[bytes]:
-    """Return the bytes of each row. A row is viewed as one numpy item, which is copied as a whole."""
+    """Return the bytes of each row; a row is viewed as one numpy item, copied as a whole."""
     if not numbers.size:
         return [b""] * len(numbers)
     rows: list[bytes] = (
