@@ -49,6 +49,9 @@ NOW_MS = 1_790_000_000_000  # of the last call of a session
 MAX_TRIES = 4000  # choices of a value for a model
 MAX_REPAIRS = 500  # sessions of a local search
 ROUTE_TRIES = 10  # that a route counts as
+MAX_TOOLS = 6  # of which a draft gets calls that a statement asks for
+MAX_NUMBERS = 8  # values of a number field in such drafts
+MAX_COUNTED = 100  # calls that a draft gets because a question counts or adds them up
 MAX_ROUTES = 12  # drafts with another call for which a path is searched, for each refused session
 
 Leaf: TypeAlias = "Callable[[Ground, int], Ground | None]"
@@ -115,6 +118,7 @@ class Maker:
         self.machine: SessionMachine | None = None
         self.route: Callable[[Draft], Draft | None] | None = None
         self.routes = 0
+        self._bare: Maker | None = None
         self.core: Core = policy.core
         self.policy = policy
         self._constants: dict[State, None] = {}
@@ -130,6 +134,13 @@ class Maker:
                     if text.pattern is not None:
                         self._patterns[text.pattern] = None
         self._fresh = [("s", text) for text in ("x1", "x2", "x3", "x4")]
+
+    def without_policy(self) -> Maker:
+        """Return a maker for the statement of the question alone, without the automaton."""
+        if self._bare is None:
+            core = replace(self.core, statements=())
+            self._bare = Maker(Policy(core, [self.policy.rules[-1]]))
+        return self._bare
 
     def _read(self, rule: forms.Rule) -> None:
         if rule.within is not None:
@@ -864,11 +875,15 @@ class _Position:
 def repaired(
     maker: Maker, kind: str, draft: Draft, tick: Callable[[], None], most: int = MAX_REPAIRS
 ) -> tuple[Session, Replayed]:
-    """The best session that changes of a draft make, one after another."""
+    """The best session that changes of a draft make, one after another.
+
+    If a session breaks the question but for the policy, the next ones do, too.
+    """
     if maker.route is not None and not _is_planned(maker, draft):
         draft = maker.route(draft) or draft
     session = draft.session(maker)
     best = replayed(maker, kind, session)
+    asks = best.is_asked or _asks(maker, kind, session)
     tries, routes = 0, maker.routes
     moved = True
     while moved and best.breaks is None and tries < most:
@@ -881,10 +896,18 @@ def repaired(
                 break
             changed = other.session(maker)
             found = replayed(maker, kind, changed)
-            if _score(found) > _score(best) and (found.is_asked or best.refused is not None):
-                draft, session, best, moved = other, changed, found, True
+            if _score(found) <= _score(best):
+                continue
+            still = found.is_asked or _asks(maker, kind, changed)
+            if still or not (asks or best.refused is None):
+                draft, session, best, asks, moved = other, changed, found, still, True
                 break
     return session, best
+
+
+def _asks(maker: Maker, kind: str, session: Session) -> bool:
+    """Return whether a session breaks the question if the policy allows all its calls."""
+    return replayed(maker.without_policy(), kind, session).breaks is not None
 
 
 def _score(found: Replayed) -> tuple[int, int, bool, int]:
@@ -908,6 +931,7 @@ def _changes(maker: Maker, draft: Draft, found: Replayed) -> Iterator[Draft]:
         for many in (1, 2, 3, 5):
             for number in reversed(order):
                 yield _repeated(draft, number, many)
+        yield from counted(maker, draft)
     more: Iterator[Draft] = iter(())
     if found.refused is not None:
         more = _routed(maker, _supported(maker, draft, order[at], found.refusals))
@@ -1026,6 +1050,77 @@ def _repeated(draft: Draft, number: int, many: int) -> Draft:
     return draft
 
 
+def counted(maker: Maker, draft: Draft) -> Iterator[Draft]:
+    """Drafts in which what the question counts or adds up is greater than its constants.
+
+    They have many calls of one tool before the last call.  Number fields that the question names
+    have a great value first, and smaller ones then.  In every second draft the calls differ.
+    """
+    rule = maker.policy.rules[-1]
+    inside = list(walk(rule))
+    if rule.kind != "limit" and not any(isinstance(one, forms.Count | forms.Sum) for one in inside):
+        return
+    bounds = [one.state[1] for one in inside
+              if isinstance(one, forms.Constant) and one.state[0] == "n"]  # fmt: skip
+    named = {form.name for form in inside if isinstance(form, forms.Get)} | {rule.field}
+    sets = [one.tools for one in inside if isinstance(one, forms.Calls)]
+    sets += [rule.tools] if rule.kind == "limit" and rule.tools is not None else []
+    tools = [name for some in sets for name in sorted(some)]
+    most = max(bounds, default=0)
+    for name in list(dict.fromkeys(tools))[:MAX_TOOLS]:
+        tool = maker.core.tool_of[name]
+        fields = [one for one in (*tool.arguments, *tool.answers) if one.name in named]
+        columns = {one.name: falling(maker, one)[:MAX_NUMBERS] for one in fields}
+        columns = {one: column for one, column in columns.items() if column}
+        for at in range(max(map(len, columns.values()), default=1)):
+            states = {one: column[min(at, len(column) - 1)] for one, column in columns.items()}
+            counts = {most // state[1] + 1 for state in states.values() if state[1] > 0}
+            for many in sorted({int(one) for one in (*counts, most + 1) if 0 < one <= MAX_COUNTED}):
+                for is_varied in (False, True):
+                    yield _with_many(maker, draft, tool, states, many, is_varied=is_varied)
+
+
+def _with_many(
+    maker: Maker, draft: Draft, tool: Tool, states: Mapping[str, State], many: int, *,
+    is_varied: bool,
+) -> Draft:  # fmt: skip
+    """Return a draft with so many calls of a tool before its last call.
+
+    Args:
+        states: of fields that are equal in all of them.
+        is_varied: whether the other fields differ; else they have plain values, or those of the
+            last call.
+    """
+    for turn in range(many):
+        fields = (*tool.arguments, *tool.answers)
+        own = {one.name: _varied(maker, one, turn) for one in fields if is_varied}
+        draft = _inserted(
+            draft, draft.order[-1], tool.name, {**_plainly(maker, tool), **own, **states}
+        )
+    return draft
+
+
+def falling(maker: Maker, declared: Field) -> list[State]:
+    """Return the numbers among the candidates of a field, the greatest first."""
+    numbers = [one for one in maker.candidates(declared) if one[0] == "n"]
+    return sorted(numbers, key=lambda one: -Fraction(one[1]))
+
+
+def _varied(maker: Maker, declared: Field, turn: int) -> State:
+    """Return a value of a field that depends on `turn`."""
+    fresh: State = ("s", f"x{turn + 1}")
+    if is_of(fresh, declared):
+        return fresh
+    found = maker.candidates(declared, (), turn) or [NONE]
+    return found[turn % len(found)]
+
+
+def _plainly(maker: Maker, tool: Tool) -> dict[str, State]:
+    """Return values for all required arguments and for all answers of a tool."""
+    fields = (*[one for one in tool.arguments if not one.optional], *tool.answers)
+    return {one.name: (maker.candidates(one) or [NONE])[0] for one in fields}
+
+
 def _inserted(draft: Draft, like: int, tool: str, states: Mapping[str, State]) -> Draft:
     """The draft with a call before another one, with its values where they have none."""
     new = max(draft.tools) + 1
@@ -1071,7 +1166,7 @@ def _supported(
     states += [one for state in draft.states.values() if state[0] == "l" for one in state[1]]
     here = [state for term, state in draft.states.items() if term[1:2] == (("call", number),)]
     items = [one for state in here if state[0] == "l" for one in state[1]]
-    for name in list(tools)[:6]:
+    for name in list(tools)[:MAX_TOOLS]:
         tool = maker.core.tool_of[name]
         fields = (*tool.arguments, *tool.answers)
         for key in tool.arguments if items else ():
@@ -1085,9 +1180,10 @@ def _supported(
         columns = []
         for one in fields:
             same = draft.states.get(("get", ("call", number), one.name))
-            also = [same, *states] if same is not None and is_of(same, one) else states
-            found = maker.candidates(one, also, number)
-            columns.append(found[:10] or [NONE])
+            found = maker.candidates(one, states, number)[:10] or [NONE]
+            if same is not None and is_of(same, one):
+                found = [same, *[state for state in found if state != same]]
+            columns.append(found)
         first = [column[0] for column in columns]
         rows = [first]
         for at, column in enumerate(columns):

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, Protocol
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.forms import Constant, Rule
+from tcc_certs.policy.forms import Rule
 from tcc_certs.policy.meaning import Policy, policy_of
 from tcc_certs.policy.nodes import statement_text
 from tcc_certs.proof.check import check_proof
@@ -32,6 +32,7 @@ from tcc_runtime.exact.concrete import (
     Maker,
     Replayed,
     Session,
+    counted,
     drafts,
     plain_draft,
     refusing,
@@ -47,7 +48,6 @@ from tcc_runtime.exact.writing import proof_bytes, written
 ROUNDS = 4
 PARTIAL_ROUND = 1  # from which models that lack calls become sessions
 REDRAW = 0.25  # seconds between two calls of `progress`
-MAX_COUNTED = 100  # calls of such a draft
 _DEPTH = 50_000  # Python calls inside one another; they take no stack of the machine
 
 
@@ -368,23 +368,15 @@ def _wandered(work: _Work, maker: Maker, part: Part) -> None:
     tools = [tool.name for tool in work.core.tools]
     others = [()] if part.tool is not None else [(), *[(tool,) for tool in tools]]
     try:
-        for draft in _counted(work, maker, part):
-            _try(work, maker, draft)
         for some in others:
             _try(work, maker, plain_draft(maker, part.tool, some))
+        for draft in counted(maker, plain_draft(maker, part.tool, ())):
+            work.tick()
+            asked = replayed(maker.without_policy(), work.question.kind, draft.session(maker))
+            if asked.breaks is not None:
+                _try(work, maker, draft)
     except OutOfTime:
         return
-
-
-def _counted(work: _Work, maker: Maker, part: Part) -> Iterator[Draft]:
-    """Drafts with one call more than the limit of the question allows."""
-    rule = maker.policy.rules[-1]
-    if work.router is None or rule.kind != "limit" or not isinstance(rule.most, Constant):
-        return
-    many = int(rule.most.state[1])
-    if 0 <= many <= MAX_COUNTED and rule.tools is not None:
-        found = work.router.repeated(maker, plain_draft(maker, part.tool, ()), rule.tools, many)
-        yield from () if found is None else (found,)
 
 
 def _tried(work: _Work, maker: Maker, model: Model) -> None:

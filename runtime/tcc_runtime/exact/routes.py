@@ -13,7 +13,6 @@ from heapq import heappop, heappush
 from typing import TypeAlias
 
 from tcc_certs.errors import Rejected
-from tcc_certs.policy.forms import Tools
 from tcc_certs.proof.plans import Step, labels_in, set_of
 from tcc_certs.session.machine import SessionMachine
 from tcc_certs.values.places import NONE, UNKNOWN
@@ -61,24 +60,6 @@ class Router:
             if steps is not None:
                 return self._with(maker, draft, made, steps)
         return None
-
-    def repeated(self, maker: Maker, draft: Draft, tools: Tools, many: int) -> Draft | None:
-        """The draft of one call with so many calls of some tools before it."""
-        some = set_of([label for tool in tools for label in self._plan.labels(tool)])
-        ends = draft.tools[draft.order[-1]] is None
-        labels = [some] * many
-        if not ends:
-            labels.append(self._labels(draft, draft.order[-1], False))
-        pairs = {(at, at + 1) for at in range(len(labels) - 1)}
-        steps = self._path(maker, labels, pairs, ends)
-        if steps is None:
-            return None
-        steps = [Step(one.label, -1) for one in steps]
-        if not ends:
-            steps[-1] = Step(steps[-1].label, 0)
-        made = [] if ends else [draft.order[-1]]
-        found = self._with(maker, draft, made, steps)
-        return replace(found, fillers=frozenset())
 
     def along(self, maker: Maker, draft: Draft, steps: Sequence[Step], label: int) -> Draft:
         """The draft of one call with the calls of a path before it."""
