@@ -444,6 +444,9 @@ def _operators(stuck: Stuck) -> str | None:
     before = stuck.text(1)
     if stuck.token.kind in ("NAME", "QNAME") and before in _QUANTIFIERS:
         what = f"{text} {stuck.rest()}".strip().replace(" (", "(").replace(f"{text} .", f"{text}.")
+        compared = re.fullmatch(r"(.+\)) ([<>=]=? [0-9]+)", what)
+        if before == "count" and compared is not None:
+            return f"write: count({compared[1]}) {compared[2]}"
         return f"write: {_QUANTIFIERS[before].format(what)}"
     case, then = _implication(stuck)
     if then:

@@ -208,6 +208,8 @@ MISTAKES = [
      "limit count(refund within 30 d) <= 3 in session"),
     ("limit count(refund) <= 3 per order", "TCC101", "per",
      "write: limit count(refund) per order <= 3 in session"),
+    ("before refund require count distinct(approve.order) <= 2", "TCC101", "distinct",
+     "write: count(distinct(approve.order)) <= 2"),
     ("limit 3 refund", "TCC101", "refund", "write: limit count(refund) <= 3"),
     ("before refund approve", "TCC101", "approve", "write: before refund require approve"),
     ("before refund: require approve", "TCC101", ":", "write: before refund require approve"),
