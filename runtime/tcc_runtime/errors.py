@@ -181,7 +181,7 @@ class LedgerBusy(LedgerError):
 
 
 class ResumeError(ValueError):
-    """A ledger, store or key is not the one that the run or session can continue.
+    """A ledger, store or key belongs to another run or session.
 
     Args:
         path: the place in the ledger.

@@ -98,7 +98,7 @@ def _plans(
     answered: frozenset[str],
     heuristic: Callable[[Item], int] | None,
 ) -> tuple[Found, ...]:
-    """The best plans, with PaM values and ranks if a heuristic is given."""
+    """Return the best plans, with PaM values and ranks if a heuristic is given."""
     plans = [_plan(*found, refinement, answered) for found in search.best]
     if heuristic is None:
         return tuple(plans)
@@ -112,12 +112,12 @@ def _plans(
 
 
 def _materialised(search: Search) -> int:
-    """The number of leaves that were pushed."""
+    """Return the number of leaves that were pushed."""
     return len(search.found) + sum(item[VIEW] is None for item in search.frontier())
 
 
 def _law(search: Search, terms: Terms, refinement: Refinement | None) -> str:
-    """The law of which the best plans are draws."""
+    """Return the law of which the best plans are draws."""
     if search.mode == "fallback" or terms.race == "literal":
         return "none"
     same = not search.switched and (refinement is None or refinement.same)
@@ -352,7 +352,7 @@ class _Run:
             self._refinement.drawing = drawing
 
     def _race_of(self) -> Race:
-        """The race that the run starts with."""
+        """Return the race that the run starts with."""
         terms = self.terms
         told = self._tables, self._rung, self._uniforms, self._constraints
         if terms.mode == "fallback":
@@ -378,7 +378,7 @@ class _Run:
         )
 
     def _heuristic(self) -> Callable[[Item], int]:
-        """The PaM value of a leaf of this run."""
+        """Return the function that computes the PaM value of a leaf of this run."""
         return heuristic_of(
             self._tables,
             parse_decimal(self.terms.settings.tau, "tau", Code.LEDGER_SCHEMA),
@@ -393,7 +393,7 @@ class _Run:
         self._search.change(race, "fallback", lambda item: race.converted(item, self._cost(item)))
 
     def _cost(self, item: Item) -> int:
-        """The known cost of the calls of a prefix."""
+        """Return the known cost of the calls of a prefix."""
         if self._refinement is not None and self._refinement.narrowed:
             return self._refinement.low(item)
         low: int = sum([call.cost_low for call in calls_of(item)])

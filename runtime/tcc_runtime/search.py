@@ -189,7 +189,8 @@ class Standing(Frontier):
 
 
 AGAIN: Final = "again"  # the frontier was changed: look at its greatest item again
-UNHELD: Final = 256  # expansions before interrupts are held: they end too soon to be interrupted
+# expansions before interrupts are deferred: they end too soon to be interrupted
+UNHELD: Final = 256
 Verdict: TypeAlias = "Stop | Literal['again'] | None"
 Check: TypeAlias = "Callable[[Item], Verdict]"
 Follow: TypeAlias = "Callable[[Progress], bool | None]"
@@ -270,7 +271,7 @@ class Search(Standing):
     def _steps(self) -> Stop:
         heap, best, top, numbers = self.heap, self.best, self.top, self.numbers
         interrupts, sink, follow, before = self._interrupts, self.sink, self.follow, self.before
-        # A step that has outside effects must not be cut in two, so interrupts are held from the
+        # A step with outside effects must not be cut in two, so interrupts are deferred from the
         # start.
         hold_at = UNHELD if sink is None and follow is None and before is None else 0
         expansions = self.expansions

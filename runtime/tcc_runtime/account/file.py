@@ -238,8 +238,7 @@ _LOCKED = {"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"}
 _CLOSED = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
 _FULL = {"SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOMEM"}
 # SQLite polls a locked file at growing intervals up to 100 ms, and does not serve waiters in order.
-# Among many, one that has waited long would wait even longer. So the statement is tried again
-# often.
+# If many wait, the oldest waiter would wait even longer. So the statement is tried again often.
 _LOOKING_MS = 20
 
 

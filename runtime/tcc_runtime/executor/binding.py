@@ -1,11 +1,11 @@
 """Functions of tools: the caller passes them, or the grammar binds them.
 
-Text: docs/execute.md.  A function takes the arguments by name.  If it has a parameter
-``idempotency_key`` that is no argument of the tool, it also gets the key of the call.  Such a
-function is trusted to act only once for each key.  If models make the calls of a tool, its function
-needs a parameter ``model`` that is no argument of the tool, because it gets the chosen model there.
-``bind python "module:function"`` is imported.  ``bind mcp "server" "tool"`` is called on a server
-that the caller names.  Cost: the import of a module.
+Text: docs/execute.md.  A function takes the arguments by name.  If it has an additional parameter
+``idempotency_key``, it also gets the key of the call.  Such a function is trusted to act only once
+for each key.  If models make the calls of a tool, its function needs an additional parameter
+``model``, which gets the chosen model.  ``bind python "module:function"`` is imported.
+``bind mcp "server" "tool"`` is called on a server that the caller names.  Cost: the import of a
+module.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class PlanCourse:
                 self._made.append(texts[len(self._made)])
 
     def unknown(self) -> int | None:
-        """The number of the first call with an unknown outcome, or None."""
+        """Return the number of the first call with an unknown outcome, or None."""
         found = [h.seq for h in self._gate.kept_history if h.outcome in ("unknown", "open")]
         return found[0] if found else None
 

@@ -70,7 +70,7 @@ def _above(
     across: Across | None,
     key: bytes | None,
 ) -> Above:
-    """The parent's side of a delegated session, after all checks.
+    """Return the parent's side of a delegated session, after all checks.
 
     Raises:
         SettingsError, Rejected, OSError: see :class:`Gate`.

@@ -1,4 +1,4 @@
-"""Tool definitions for models, with schemas that are narrowed to what a grammar allows.
+"""Tool definitions for models, with schemas that are narrowed to the values that a grammar allows.
 
 A schema helps models and clients; the gate decides.  A listed argument gets the values that it has
 in any allowed call, independent of the other arguments.  Descriptions come from the tool's own

@@ -210,7 +210,7 @@ class GuardedTool(BaseTool):
         kept = self._inner._filter_injected_args(tool_input)
         return {name: value for name, value in kept.items() if name != _RUNTIME}
 
-    # What runs.
+    # The call of the inner tool.
 
     def _to_args_and_kwargs(
         self, tool_input: str | dict[str, Any], tool_call_id: str | None

@@ -214,7 +214,7 @@ class AskLines:
         """Return the `budget` record before a question: `reserve`, or `refused` if the account
         refuses.
 
-        For `reserve`, the amounts spent include what the question is expected to take.
+        For `reserve`, the amounts spent include the expected amounts of the question.
         """
         refused = wish is not None and not wish.granted
         predicted, clamped = self._predicted(choice)

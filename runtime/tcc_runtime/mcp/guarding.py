@@ -372,7 +372,7 @@ class Guarding:
             self._relay.leave()
 
     def _present(self, gate: Gate, server: Server, shown: Shown) -> None:
-        """Set what the client's side needs to know about the server."""
+        """Give the client's side the data of the server that it needs."""
         client, core, how = self._client, gate.artifact.core, self._how
         self._masked = gate.tools() if how.masks else None
 

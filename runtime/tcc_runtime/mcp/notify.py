@@ -68,7 +68,7 @@ class Notifier:
             question_id, data = self._waiting.get()
             try:
                 trouble = self._post(data) if self._url else self._run(data)
-            except Exception as error:  # noqa: BLE001  # the thread goes on with the next question
+            except Exception as error:  # noqa: BLE001  # the thread goes to the next question
                 trouble = f"{type(error).__name__}: {error}"
             if trouble:
                 self._note(f"--notify: question {question_id}: {trouble}")

@@ -119,7 +119,7 @@ class _Serving:
         self._open = call
         try:
             result = await aside(lambda: self._call(call.tool, call.arguments), lambda _: None)
-        except Exception:  # noqa: BLE001 - what a tool raises ends one call, and no server
+        except Exception:  # noqa: BLE001 - an exception of a tool ends one call, not the server
             if self._open is call:
                 self._client.refuse(call, "this tool has failed")
         else:

@@ -130,7 +130,7 @@ class Refinement:
         return not self.closed and (self._overdrawn or self.controller.overspent)
 
     def low(self, item: Item) -> int:
-        """The least that the calls of a prefix cost, as far as is known."""
+        """Return the least possible cost of the calls of a prefix, by the known bounds."""
         # This runs for each item of each step, so the walk up the path is written out here.
         edges, low = self._edges, 0
         step = item if item[LEFT] is None else node_of(item)
@@ -144,7 +144,9 @@ class Refinement:
         return low
 
     def costs(self, item: Item) -> tuple[int, int]:
-        """The least and the most that the calls of a prefix cost, as far as is known."""
+        """Return the least and the greatest possible cost of the calls of a prefix, by the known
+        bounds.
+        """
         low = high = 0
         if not self._edges:
             calls = calls_of(item)
@@ -157,7 +159,7 @@ class Refinement:
         return low, high
 
     def due(self, item: Item) -> Item | None:
-        """The node whose edge has to be asked about before an item is popped."""
+        """Return the node whose edge must be asked about before `item` is popped, or None."""
         if self.closed:
             return None
         if item[VIEW] is None:

@@ -82,7 +82,7 @@ class Terms:
 
 
 def lowered(claim: Claim) -> Claim:
-    """The claim of a run whose counts became bounds before the first draw."""
+    """Return the claim of a run whose counts became bounds before the first draw."""
     return Claim.SURROGATE if claim is Claim.EXACT else claim
 
 
@@ -168,7 +168,9 @@ def _account(ask: Ask | None, account: tuple[str, Caps] | None) -> tuple[str, Ca
 
 
 def _taken(artifact: Artifact, settings: Settings) -> Taken | None:
-    """The privacy account of a run that gets atoms, or whose asks may take atoms."""
+    """Return the privacy account of a run with atoms, or with asks that may take atoms; else
+    None.
+    """
     if settings.atoms and settings.raw_input_dependent:
         what = "none, as a run that depends on raw input states nothing of privacy"
         raise SettingsError("atoms", what, f"{len(settings.atoms)} atoms")

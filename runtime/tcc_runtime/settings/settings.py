@@ -291,7 +291,7 @@ class Settings:
         )
 
     def ask_rule(self, ask: Ask, taken: Taken | None) -> AskRule:
-        """The rule that selects the model to ask: weights, caps, and the margin.
+        """Return the rule that selects the model to ask: weights, caps, and the margin.
 
         Args:
             taken: the privacy account at the start; None if the run keeps none.

@@ -145,7 +145,7 @@ class FieldReader:
         ]
 
     def field(self, name: str) -> Field:
-        """The field of that name."""
+        """Return the field with that name."""
         return next(field for other, field, _, _ in self._fields if other == name)
 
     def read(self, values: dict[Any, Any]) -> dict[str, State] | Trouble:

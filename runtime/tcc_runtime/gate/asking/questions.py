@@ -74,7 +74,7 @@ class Pending(Exception):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The members as plain JSON values."""
+        """Return the members as plain JSON values."""
         return {
             "id": self.id,
             "who": self.who,

@@ -131,7 +131,7 @@ class InFile:
             raise LedgerError(str(self.path), error) from error
 
     def _name(self, number: int) -> Path:
-        """The path of a file of the ledger."""
+        """Return the path of a file of the ledger."""
         return file_name(self.path if self.private else target_of(self.path), number)
 
     def _open_file(self, number: int) -> int:
