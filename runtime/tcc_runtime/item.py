@@ -53,7 +53,7 @@ class UndrawnChildren:
     def find(self, line: int) -> int:
         """Return the first place whose running sum over the undrawn children exceeds `line`.
 
-        The number of children, if no place does.
+        If no place does, return the number of children.
         """
         cumulative, taken = self._cumulative, self._taken
         size = len(cumulative)

@@ -69,8 +69,9 @@ class Frontier:
         return -self.best[-1][0] if len(self.best) == self.top else None
 
     def greatest(self) -> Item | None:
-        """Return the greatest item, after computing keys exactly as far as other items may exceed
-        it.
+        """Return the greatest item.
+
+        Float keys at the top are replaced by exact keys until no other item can exceed the result.
         """
         heap, numbers = self.heap, self.numbers
         while (item := self.item) is not None and type(item[ORDER]) is float:

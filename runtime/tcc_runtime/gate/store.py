@@ -555,10 +555,13 @@ class Sessions:
 
         Args:
             headers: the first records of the files of the ledger.
+            given: attributes for the present artifact; ignored if the ledger has another artifact
+                that declares other attributes.
         """
         header, artifact = headers[0], self._artifact_of(path, headers[-1])
         if artifact is not self.artifact and set(given or ()) != policy_of(artifact).given.names:
-            # these are the attributes of the new artifact; a session of an old one keeps its own
+            # `given` is for the present artifact; a session of an older artifact keeps its own
+            # attributes
             given = None
         return Gate(
             artifact,

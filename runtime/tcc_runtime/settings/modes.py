@@ -168,9 +168,7 @@ def _account(ask: Ask | None, account: tuple[str, Caps] | None) -> tuple[str, Ca
 
 
 def _taken(artifact: Artifact, settings: Settings) -> Taken | None:
-    """Return the privacy account of a run with atoms, or with asks that may take atoms; else
-    None.
-    """
+    """Return the privacy account, or None if the run cannot take atoms."""
     if settings.atoms and settings.raw_input_dependent:
         what = "none, as a run that depends on raw input states nothing of privacy"
         raise SettingsError("atoms", what, f"{len(settings.atoms)} atoms")

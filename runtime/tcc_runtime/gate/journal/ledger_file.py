@@ -637,7 +637,9 @@ class InFile:
             raise ResumeError(str(path), expected, "a file")
 
     def emptied(self) -> bool:
-        """Remove all records; return False if that failed or the path names another file."""
+        """Remove all records.  Return False without the lock, on a failure, or if the path names
+        another file.
+        """
         self._broken = True
         if not self._locked or process_number() != self._pid:
             return False
