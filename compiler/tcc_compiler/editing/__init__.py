@@ -1,1 +1,1 @@
-"""What an editor asks of a text that may be broken: names and their places, what may come next."""
+"""Support for editors, also for incomplete texts: names and their places, completion, renaming."""

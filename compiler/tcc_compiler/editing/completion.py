@@ -1,9 +1,9 @@
-"""What may be written at a place of a text: words of the language, and names that are declared.
+"""Completion: the keywords and declared names that may be written at a place in a text.
 
-The tables of the parser say which words may come next.  In policies the text up to the place is
-completed to a statement with a name at the place, and the resolver says which names fit there
-(:mod:`tcc_compiler.editing.words`).  So there is no second list of words or of meanings.
-Normative text: docs/spec/language.md.  Cost: linear in the text of the statement before the place,
+The tables of the parser give the keywords. In a policy, a placeholder name is written at the place,
+and the statement is completed. The resolver then tries which names fit in place of the placeholder
+(:mod:`tcc_compiler.editing.words`). So there is no second list of keywords or of meanings.
+Normative text: docs/spec/language.md. Cost: linear in the text of the statement before the place,
 and one trial for each name.
 """
 
@@ -42,23 +42,23 @@ from tcc_compiler.syntax.tree import Token
 Sort: TypeAlias = Literal[
     "word", "tool", "rule", "let", "local", "field", "value", "state", "attribute", "shape"
 ]
-MOST = 2000  # that are offered
+MOST = 2000  # the most completions that are offered
 _PREFIX = re.compile(r"[A-Za-z0-9_]*\Z")
 _MARK = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+("?)|#[^\n]*+|`[^`\n]*+(`?)')
 _OPENS = re.compile(rf"^(?:{'|'.join(STARTERS)})\b", re.MULTILINE)
 _IS_WORD = re.compile("[a-z_]+")
 _POLICIES = ("before", "finally", "forbid", "after", "limit", "let", "expect")
 _NAMES = ("NAME", "QNAME")
-# Statements that a grammar has once, by their words.
+# Statements that a grammar has at most once, by their keywords.
 _ONCE = {
     "grammar": "header", "currency": "currency", "plan": "plan", "start": "begin", "goal": "goal",
 }  # fmt: skip
-# The words that are used most, in this order before all others.
+# The most common keywords, offered first and in this order.
 _FIRST = (
     "tool", "before", "require", "forbid", "limit", "let", "given", "after", "finally", "no",
     "every", "unused",
 )  # fmt: skip
-# Words of conditions, by what belongs at their place.
+# Keywords of conditions, grouped by the kinds of places where they may be written.
 _PREFIXES = frozenset({"not", "no", "every", "unused"})
 _TERMS = frozenset({"condition", "any", "term", "operand"})
 _SCALARS = ("hour", "weekday", "day", "host")
@@ -68,12 +68,12 @@ _AGGREGATES = ("last", "count", "sum", "min", "max")
 
 @frozen(kw_only=False)
 class Completion:
-    """Something that may be written here.
+    """Something that may be written at the place.
 
     Attributes:
-        sort: what it is.
-        text: what to insert.
-        about: what to show beside it, such as the type of a field.
+        sort: its kind.
+        text: the text to insert.
+        about: a remark to show with it, such as the type of a field.
     """
 
     sort: Sort
@@ -84,11 +84,13 @@ class Completion:
 def completion(
     text: str, offset: int, project: Project, check_time: Callable[[], None] | None = None
 ) -> tuple[int, tuple[Completion, ...]]:
-    """What may be written at a character, and where the part begins that is written already.
+    """Return the start of the word to replace, and what may be written in its place.
 
     Args:
-        project: the names that are declared.
-        check_time: called every few hundred steps; it ends the work by raising.
+        text: the text of the grammar.
+        offset: the place, in characters from the start of the text.
+        project: has the declared names.
+        check_time: called every few hundred steps. It ends the work by raising.
     """
     first = text.rfind("\n", 0, offset) + 1
     line = text[first:offset]
@@ -98,7 +100,7 @@ def completion(
     if mark is not None:
         if line[mark] != "`":
             return start, ()
-        start = first + mark  # a name in backticks that is not closed
+        start = first + mark  # an unclosed name in backticks
     before = text[_begins(text, start) : start]
     source = source_of(before, "<text>")
     report = Report([source], check_time)
@@ -109,13 +111,13 @@ def completion(
 
 
 def _begins(text: str, offset: int) -> int:
-    """Where the statement before a character begins, by the first word of its line."""
+    """Return where the statement before a character begins, by the keyword that starts its line."""
     starts = [found.start() for found in _OPENS.finditer(text, 0, offset)]
     return starts[-1] if starts else 0
 
 
 def _open_mark(line: str) -> int | None:
-    """Where a comment, string or name in backticks begins that is open at the end of a line."""
+    """Return where a comment, string or quoted name begins that the line leaves open."""
     marks = list(_MARK.finditer(line))
     if not marks or marks[-1].end() < len(line):
         return None
@@ -149,7 +151,7 @@ def _offers(
 
 
 def _words(here: Unfinished, project: Project, is_first: bool) -> list[str]:
-    """The words that the grammar accepts and that are useful, the most useful first."""
+    """Return the keywords that the grammar accepts and that are useful, the most useful first."""
     tokens, texts = here.tokens, [token.text for token in here.tokens]
     words = [kind for kind in sorted(here.accepted) if _IS_WORD.fullmatch(kind)]
     if texts[-1:] == ["within"]:
@@ -164,7 +166,7 @@ def _words(here: Unfinished, project: Project, is_first: bool) -> list[str]:
         case ["finally"]:
             words = [word for word in words if word != "ask"]
     if not is_first and texts[:1] != ["expect"]:
-        # A statement begins on a new line; only the clauses of a block need none.
+        # A statement begins on a new line; only the clauses of a block may follow on the same line.
         kept = ("let",) if tokens and END not in here.accepted else ()
         words = [word for word in words if word not in STARTERS or word in kept]
     known = {one.kind for one in project.statements if one.number == 0}
@@ -181,7 +183,7 @@ def _rank(word: str, known: set[str]) -> int:
 
 
 def _limit_words(texts: Sequence[str], words: list[str]) -> list[str]:
-    """The words of a limit behind the tokens that are written of it."""
+    """Return the words that may continue a limit after the tokens `texts`."""
     if len(texts) == 1:
         return [*TOTALS, "count", "sum"]
     total = texts[1] in TOTALS
@@ -196,7 +198,7 @@ def _limit_words(texts: Sequence[str], words: list[str]) -> list[str]:
 
 
 def _word_fits(word: str, hole: Hole | None) -> bool:
-    """Return whether a word of conditions makes sense where only some kinds belong."""
+    """Return whether a keyword of conditions makes sense at the hole."""
     if hole is None:
         return word not in (*_PREFIXES, "same", "match")
     condition = bool(hole.wants & {"condition", "any"})
@@ -214,7 +216,7 @@ def _word_fits(word: str, hole: Hole | None) -> bool:
 def _hole(
     before: str, here: Unfinished, project: Project, check_time: Callable[[], None] | None
 ) -> Hole | None:
-    """What the resolver knows of the place behind a text, None if it does not come so far."""
+    """Return what the resolver finds out about the place; None if no statement can be completed."""
     if here.ending is None:
         return None
     source = source_of(f"{before}{HOLE} {here.ending}\n", "<text>")
@@ -236,7 +238,7 @@ def _in_policy(here: Unfinished, hole: Hole | None, project: Project) -> Iterato
     if texts == ["limit"]:
         return
     if texts[0] == "let" and "=" not in texts and "EQ" not in [one.kind for one in tokens]:
-        return  # a new name
+        return  # a new name is being written
     if "NAME" not in accepted or (texts[0] == "limit" and texts[1] in TOTALS):
         return
     if hole is None:
@@ -249,7 +251,7 @@ def _in_policy(here: Unfinished, hole: Hole | None, project: Project) -> Iterato
     for offer in hole.offers:
         plain = offer.field is not None and not isinstance(offer.field.type, ListType)
         text = _written(offer.text, accepted, FUNCTIONS) if offer.name else offer.text
-        if offer.name and plain:  # no bracket can follow it, so it is no function
+        if offer.name and plain:  # no bracket can follow a plain field, so it is no function
             text = _written(offer.text, accepted)
         about = "" if offer.field is None or offer.what == "value" else described(offer.field)
         yield Completion(offer.what, text, about)
@@ -281,7 +283,7 @@ def _in_policy(here: Unfinished, hole: Hole | None, project: Project) -> Iterato
 
 
 def _written(name: str, accepted: frozenset[str], functions: Collection[str] = ()) -> str:
-    """A name as it is written where these terminals fit; a keyword there is in backticks."""
+    """Return a name as text, in backticks where it could be read as a keyword or function."""
     text = written([Name(name)])
     taken = name in accepted or name in functions
     return f"`{name}`" if text == name and taken else text
@@ -305,7 +307,7 @@ def _names(
 
 
 def _in_given(tokens: Sequence[Token], project: Project) -> Iterator[Completion]:
-    """Tools and their fields behind ``given NAME from``; shapes behind ``object``."""
+    """Yield tools and their fields after ``given NAME from``, and shapes after ``object``."""
     texts = [token.text for token in tokens]
     if texts[-1] == "object":
         yield from _all_of("shape", project, frozenset())
@@ -328,7 +330,7 @@ def _in_plan(
 ) -> Iterator[Completion]:
     opened = _opened(tokens)
     if opened is not None and _is_name(tokens[opened - 1]):
-        # Right behind a name a bracket opens its arguments, though none is written yet.
+        # A bracket directly after a name opens its arguments, even if none is written yet.
         fields = project.fields_of(name_value(tokens[opened - 1]))
         if fields:
             yield from _in_arguments(fields, tokens[opened + 1 :])
@@ -340,7 +342,7 @@ def _in_plan(
 
 
 def _in_arguments(fields: Mapping[str, Field], part: Sequence[Token]) -> Iterator[Completion]:
-    """Names of listed fields, or behind ``f =`` the values of the field."""
+    """Yield the names of listed fields; after ``f =`` the values of the field f."""
     commas = [at for at, token in enumerate(part) if token.kind == ","]
     current = part[commas[-1] + 1 :] if commas else part
     if len(current) > 1 and current[-1].kind in ("=", "|", "EQ"):
@@ -360,7 +362,7 @@ def _is_name(token: Token) -> bool:
 
 
 def _opened(tokens: Sequence[Token]) -> int | None:
-    """The place of the bracket that the last token is in; it follows another token directly."""
+    """Return the index of the bracket around the last token, if it directly follows a token."""
     depth = 0
     for at in range(len(tokens) - 1, 0, -1):
         text = tokens[at].text
@@ -371,7 +373,7 @@ def _opened(tokens: Sequence[Token]) -> int | None:
 
 
 def _in_tool(tokens: Sequence[Token], project: Project) -> Iterator[Completion]:
-    """Shapes, states of the signature; in the braces the fields, and the values of ``when p =``."""
+    """Yield shapes and states for the head of a tool; in its braces fields and values of `when`."""
     texts = [token.text for token in tokens]
     if "{" not in texts:
         depth = texts.count("(") - texts.count(")")
@@ -390,7 +392,7 @@ def _in_tool(tokens: Sequence[Token], project: Project) -> Iterator[Completion]:
 
 
 def _declared(tokens: Sequence[Token]) -> dict[str, list[str]]:
-    """The fields of a tool that is being written, with the values that are listed."""
+    """Return the fields of a tool that is being written, with their listed values."""
     found: dict[str, list[str]] = {}
     current: list[str] | None = None
     for at, token in enumerate(tokens[1:], 1):

@@ -1,10 +1,10 @@
-"""A text with the files that it uses, as far as they can be read, and the places of its names.
+"""A project: a text, the files that it uses if they can be read, and the places of its names.
 
-Statements with a mistake of syntax are left out, so a text that is being written has the names of
-the others.  The words of policies have the meanings that the resolver gives them
+Statements with syntax errors are left out. So a text that is being written still has the names of
+its other statements. The resolver determines the meanings of words in policies
 (:mod:`tcc_compiler.editing.words`).
-Normative text: docs/spec/language.md, section 3.  Cost: that of parsing and of the kinds, within
-the time that the caller gives.
+Normative text: docs/spec/language.md, section 3. Cost: parsing and resolving, within the time that
+the caller gives.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ Key: TypeAlias = "tuple[str, ...]"
 
 @frozen
 class Occurrence:
-    """A name in a text.
+    """A place in a text where a name is written.
 
     Attributes:
-        kind: what it names; a `local` is a `let` of a block or a parameter.
-        key: the name.  Of a field ``("tool", TOOL, FIELD)`` or ``("shape", SHAPE, FIELD)``, with
-            more names inside of a record; of a value the key of its field, and its text; of a
-            `local` its name and its number in the text.
-        region: its characters, with its backticks or quotes.
-        defines: whether this is where it is declared.
+        kind: what it names. A `local` is a `let` of a block, or a parameter.
+        key: identifies the named thing. For a field, ``("tool", TOOL, FIELD)`` or ``("shape",
+            SHAPE, FIELD)``, with more names inside a record. For a value, the key of its field
+            followed by its text. For a `local`, its name and its number in the text. Otherwise the
+            name.
+        region: the characters of the name, with its backticks or quotes.
+        defines: True where the name is declared.
     """
 
     kind: Kind
@@ -55,33 +56,33 @@ class Occurrence:
 
 @frozen(kw_only=False, eq=False)
 class Statement:
-    """A statement of one of the sources of a project."""
+    """A statement of one of the sources of a project; `number` is the number of the source."""
 
     number: int
     tree: Tree
 
     @property
     def kind(self) -> str:
-        """The rule of the grammar that it matches."""
+        """The rule of the syntax that the statement matches."""
         return self.tree.kind
 
     @property
     def region(self) -> source.Region:
-        """Its characters."""
+        """The characters of the statement."""
         return region_of(self.tree, self.number)
 
 
 @frozen
 class Project:
-    """A grammar as it is written, mistakes and all.
+    """A grammar as it is written, including its mistakes.
 
     Attributes:
-        sources: the root file and those that it uses, by number.
-        statements: those of all files, the root's first.
-        occurrences: the names in them, by place.
-        words: what the words of policies mean.
-        diagnostics: mistakes of syntax, and of files that cannot be used.
-        whole: no statement has a mistake of syntax, and every file could be read.
+        sources: the root file and the files that it uses, by number.
+        statements: the statements of all files, the root's first.
+        occurrences: all places of names, in the order of the text.
+        words: the meanings of the words in policies.
+        diagnostics: syntax errors, and files that cannot be used.
+        whole: True if no statement has a syntax error and every file could be read.
     """
 
     sources: tuple[source.Source, ...]
@@ -93,12 +94,12 @@ class Project:
 
     @property
     def is_part(self) -> bool:
-        """Return whether the root has tools and no `grammar`: other grammars use it."""
+        """Return whether the root has tools or shapes but no `grammar`: other grammars use it."""
         kinds = {one.kind for one in self.statements if one.number == 0}
         return "header" not in kinds and bool(kinds & {"tool", "shape"})
 
     def at(self, offset: int, number: int = 0) -> Occurrence | None:
-        """The name at a character of a source, or just before it."""
+        """Return the name at a character of source `number`, or just before it, or None."""
         for found in self.occurrences:
             region = found.region
             if region.source == number and region.start <= offset <= region.end:
@@ -106,20 +107,20 @@ class Project:
         return None
 
     def all_at(self, found: Occurrence) -> tuple[Occurrence, ...]:
-        """All that a name means: a word may be a field of several tools."""
+        """Return all meanings of the same text region: a word may be a field of several tools."""
         return tuple([o for o in self.occurrences if o.region == found.region])
 
     def all_of(self, kind: Kind, key: Key) -> tuple[Occurrence, ...]:
-        """Every place of a name."""
+        """Return every place of a name."""
         return tuple([o for o in self.occurrences if o.kind == kind and o.key == key])
 
     def fields_of(self, tool: str) -> Mapping[str, Field]:
-        """The fields of a tool by their names; empty for a name of no tool."""
+        """Return the fields of a tool by name; empty if there is no such tool."""
         found = self.words.core.tool_of.get(tool)
         return {} if found is None else {one.name: one for one in fields_of_tool(found)}
 
     def stated_at(self, offset: int) -> tuple[Stated, ...]:
-        """The policy statements at a character of the root; several in the head of a block."""
+        """Return the policy statements at a character; several in the head of a block."""
         inside = [
             (tree, one) for tree, one in self.words.stated if tree.start <= offset <= tree.end
         ]
@@ -127,7 +128,7 @@ class Project:
         return tuple(clauses or [one for _, one in inside])
 
     def fields_at(self, offset: int) -> tuple[list[Field], list[Field]]:
-        """Fields in scope at a character of the root: bare names, and names after `this.`."""
+        """Return the fields in scope at a character: those for bare names, those after `this.`."""
         kinds = self.words.kinds
         around = [
             (region.end - region.start, node)
@@ -137,12 +138,12 @@ class Project:
         return kinds.fields_in_scope(min(around)[1]) if around else ([], [])
 
     def defined(self, kind: Kind) -> tuple[Key, ...]:
-        """The keys that are declared, in the order of the text, each once."""
+        """Return the keys that are declared, each once, in the order of the text."""
         keys = (o.key for o in self.occurrences if o.kind == kind and o.defines)
         return tuple(dict.fromkeys(keys))
 
     def declaration(self, kind: Kind, key: Key) -> Statement | None:
-        """The statement that declares a name."""
+        """Return the statement that declares a name; None if there is none."""
         for found in self.all_of(kind, key):
             if found.defines:
                 for one in self.statements:
@@ -161,13 +162,13 @@ def read_project(
     read: Read = source.read_bytes,
     check_time: Callable[[], None] | None = None,
 ) -> Project | None:
-    """The project of a text; None where it is no text that a grammar could be in.
+    """Return the project of a text; None if the text is too long or not valid text of a grammar.
 
     Args:
-        path: the resolved path of the file that it is in; None where it is in none.
-        name: how diagnostics name it.
-        read: gives the bytes of a used file.
-        check_time: called every few hundred steps; it ends the reading by raising.
+        path: the resolved path of the text's file; None if it is in no file.
+        name: the name of the text in diagnostics.
+        read: returns the bytes of a used file.
+        check_time: called every few hundred steps. It ends the reading by raising.
     """
     data = text.encode("utf-8", "surrogatepass")
     if len(data) > source.MAX_SOURCE_BYTES or isinstance(source.decode(data), source.Unreadable):
@@ -177,7 +178,7 @@ def read_project(
     files, complete = gather(sources, report, read)
     statements = [Statement(b.file.number, tree) for b in files for tree in b.file.statements]
     diagnostics, whole = report.diagnostics(), complete and not report.failed
-    for b in files:  # a check reports mistakes of the words
+    for b in files:  # the check of the whole grammar reports mistakes in words, so drop them here
         b.report = Report(sources, check_time)
     words = words_of(files)
     found = _Finder(files, words).all()
@@ -192,7 +193,7 @@ def read_project(
 
 
 def changed(project: Project, texts: Mapping[Path, str]) -> Project | None:
-    """A project whose files have other texts, by their resolved paths."""
+    """Return the project again, with other texts for some files, given by resolved path."""
     root = project.sources[0]
     held = {source.path: source.text for source in project.sources if source.path is not None}
 
@@ -208,7 +209,7 @@ def changed(project: Project, texts: Mapping[Path, str]) -> Project | None:
 
 
 def fields_of_tool(tool: Tool) -> tuple[Field, ...]:
-    """The arguments and the answers of a tool."""
+    """Return the arguments and the answers of a tool."""
     return (*tool.arguments, *tool.answers)
 
 
@@ -221,7 +222,7 @@ def _shape_of(tool: Tree) -> list[Token]:
 
 
 def _values(declared: Tree) -> list[Tree]:
-    """The trees of the values that a field lists."""
+    """Return the trees of the values that a field lists."""
     domain = declared.trees()[1]
     inner = domain.tree("values") if domain.kind in ("listed", "listed_or_other") else None
     return inner.trees() if inner is not None else []
@@ -229,7 +230,7 @@ def _values(declared: Tree) -> list[Tree]:
 
 @dataclass(slots=True)
 class _Local:
-    """A `let` of a block, or a parameter, and the characters in which it has this meaning."""
+    """A `let` of a block or a parameter, with the range of characters in which it is in scope."""
 
     key: Key
     name: str
@@ -239,10 +240,10 @@ class _Local:
 
 @dataclass(slots=True)
 class _Finder:
-    """Finds the names of a grammar.
+    """Finds the places of all names in a grammar.
 
     Attributes:
-        keys: of declared fields, by the file and the place of their names.
+        keys: the keys of declared fields, by the file and the start of their names.
     """
 
     files: Sequence[Builder]
@@ -254,7 +255,7 @@ class _Finder:
     nodes: dict[tuple[int, int], list[int]] = field(default_factory=dict)
 
     def all(self) -> list[Occurrence]:
-        """The names of all files."""
+        """Return the names of all files."""
         found: list[Occurrence] = []
         for b in self.files:
             for tree in b.file.statements:
@@ -278,7 +279,7 @@ class _Finder:
         return Occurrence(kind=kind, key=key, region=b.region(at), defines=defines)
 
     def _key(self, declared: Field | None) -> Key | None:
-        """The key of a declared field."""
+        """Return the key of a declared field."""
         region = None if declared is None else self.files[0].spans.get(id(declared))
         return None if region is None else self.keys.get((region.source, region.start))
 
@@ -342,7 +343,7 @@ class _Finder:
             yield from self._inside(b, one, key)
 
     def _inside(self, b: Builder, declared: Tree, key: Key) -> Iterator[Occurrence]:
-        """The values of a field, the fields of the records in its type, and shapes."""
+        """Yield the values of a field, the fields of records in its type, and the shapes in it."""
         for value in _values(declared):
             yield self._made(b, "value", value, (*key, value_text(value)), defines=True)
         todo = declared.trees()[1:]
@@ -406,7 +407,7 @@ class _Finder:
             yield from self._listed(b, tool, label, values)
 
     def _listed(self, b: Builder, tool: str, label: Tree, values: Tree) -> Iterator[Occurrence]:
-        """A field of a tool, and values of it."""
+        """Yield a field of a tool, and values of that field."""
         yield from self._field_of(b, tool, b.name(label), label)
         key = self._key_in(tool, b.name(label))
         for value in values.trees() if key is not None else ():
@@ -463,7 +464,7 @@ class _Finder:
                 todo += one.trees()
 
     def _meant(self, b: Builder, tree: Tree, at: Tree, name: str | None) -> Iterator[Occurrence]:
-        """Occurrences of the names that a word of a tree means."""
+        """Yield the occurrences of all names that the word of a tree may mean."""
         for node in self.nodes.get((tree.start, tree.end), ()):
             for meaning in self.words.meanings(node):
                 if name is None or meaning.name == name:
@@ -488,7 +489,7 @@ class _Finder:
                 yield self._made(b, meaning.what, at, (meaning.name,))
 
     def _summed(self, b: Builder, tree: Tree, limit: Limit) -> Iterator[Occurrence]:
-        """The field that a limit adds up."""
+        """Yield the field that a limit adds up."""
         of = (tree if tree.kind == "limit" else tree.trees()[0]).trees()[0]
         inside = of.trees()[1] if of.kind == "apply" else of
         if inside.kind == "within":

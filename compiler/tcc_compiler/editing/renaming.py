@@ -1,8 +1,9 @@
-"""Changes of texts: another name for something in every file, and a lint that is allowed.
+"""Edits of texts: renaming something in every file, and allowing a lint by a comment.
 
-The texts after a renaming are read again.  They have the same names at the same places, but for the
-new one, and no more mistakes; else the renaming is refused with the reason.
-Cost: that of compiling the grammars twice.
+After a renaming the new texts are read again. They must have the same names at the same places,
+except for the new name, and no additional mistakes. Otherwise the renaming is refused with a
+reason.
+Cost: compiling the grammars twice.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from tcc_compiler.names.compile import compile_source
 
 
 class NotRenamed(Exception):
-    """Why a name cannot be changed, and what to do; a sentence for people."""
+    """Raised if a name cannot be changed; the message says why and what to do."""
 
 
 @frozen
 class Renaming:
-    """The characters `start` to `end` of a source are to be `text`."""
+    """An edit: replace the characters `start` to `end` of a source with `text`."""
 
     source: Source
     start: int
@@ -41,9 +42,9 @@ class Renaming:
 RENAMED: frozenset[Kind] = frozenset(
     {"tool", "rule", "let", "local", "shape", "field", "attribute"}
 )
-# Names that the language writes without backticks.
+# Kinds of names that the language writes without backticks.
 _BARE: frozenset[Kind] = frozenset({"rule", "shape"})
-# The kinds among which a name is used once.
+# Groups of kinds: within a group no two declarations may have the same name.
 _TOGETHER: Sequence[frozenset[Kind]] = (
     frozenset({"tool", "rule", "let"}), frozenset({"shape"}), frozenset({"attribute"}),
 )  # fmt: skip
@@ -51,16 +52,18 @@ _Names = frozenset[tuple[Kind, Key]]
 
 
 def renamed(projects: Sequence[Project], found: Occurrence, name: str) -> tuple[Renaming, ...]:
-    """The edits that give something another name.
+    """Return the edits that give something another name.
 
-    Fields that one word names together, such as both fields of `same order`, get it together.
+    If one word means several fields, such as the fields of both calls in `same order`, all of them
+    are renamed.
 
     Args:
-        projects: every grammar that has the file with its declaration.
-        found: a place where it is named.
+        projects: every grammar that uses the file with the declaration.
+        found: one place of the name.
+        name: the new name.
 
     Raises:
-        NotRenamed: the name may not be taken, or a text has mistakes.
+        NotRenamed: the name cannot be used, or a text has mistakes.
     """
     if found.kind not in RENAMED:
         raise NotRenamed(f"this is a {found.kind}, which has no declared name to change")
@@ -75,14 +78,14 @@ def renamed(projects: Sequence[Project], found: Occurrence, name: str) -> tuple[
     except NotRenamed:
         if bare != name or found.kind in _BARE:
             raise
-        # A word that means something else at one of its places: in backticks it is a name.
+        # At some place the word may mean something else; in backticks it is always a name.
         edits = _edits(projects, names, f"`{name}`")
         _check_same(projects, names, name, edits)
     return edits
 
 
 def _linked(projects: Sequence[Project], found: Occurrence) -> _Names:
-    """The names that are renamed together: all names that one word means."""
+    """Return the names to rename together: all fields that some word means at the same time."""
     names = {(found.kind, found.key)}
     if found.kind != "field":
         return frozenset(names)
@@ -134,7 +137,7 @@ def _check_project(project: Project, names: _Names, name: str) -> None:
 
 
 def name_in(kind: Kind, key: Key) -> str:
-    """The name in a key."""
+    """Return the name that a key is about."""
     return key[0] if kind == "local" else key[-1]
 
 
@@ -156,7 +159,7 @@ def _edits(projects: Sequence[Project], names: _Names, text: str) -> tuple[Renam
 def _check_same(
     projects: Sequence[Project], names: _Names, name: str, edits: Sequence[Renaming]
 ) -> None:
-    """The edited texts have the same names but for the new one, and compile as before."""
+    """Check that the edited texts have the same names but the new one, and no new mistakes."""
     for project in projects:
         after = _edited(project, edits)
         file = project.sources[0].name
@@ -177,7 +180,7 @@ _Told = tuple[Kind, Key, bool]
 
 
 def _places(told: Sequence[_Told], project: Project) -> list[frozenset[_Told]]:
-    """The names at each place, in the order of the text."""
+    """Return the set of names at each place, in the order of the text."""
     found: dict[tuple[int, int], set[_Told]] = {}
     for one, place in zip(told, project.occurrences, strict=True):
         found.setdefault((place.region.source, place.region.start), set()).add(one)
@@ -185,7 +188,7 @@ def _places(told: Sequence[_Told], project: Project) -> list[frozenset[_Told]]:
 
 
 def _mistakes(project: Project) -> Counter[str]:
-    """The codes of the mistakes of a grammar; a part of other grammars has none."""
+    """Return the codes of a grammar's errors, counted; none for a file that other grammars use."""
     if project.is_part:
         return Counter()
     root = project.sources[0]
@@ -212,7 +215,7 @@ def _edited(project: Project, edits: Sequence[Renaming]) -> Project | None:
 
 
 def changed_text(project: Project, text: str) -> Project | None:
-    """A project that is one text from no file, with another text."""
+    """Return the project of another text, for a project that is one text without a file."""
     return read_project(text, None, project.sources[0].name)
 
 
@@ -230,7 +233,7 @@ def _applied(text: str, edits: Sequence[Renaming]) -> str:
 
 
 def _told(found: Occurrence, names: _Names, name: str) -> _Told:
-    """The name of an occurrence after the change."""
+    """Return the kind, key and role of an occurrence as they are after the renaming."""
     kind, key = found.kind, found.key
     for changed_kind, old in names:
         match changed_kind:
@@ -250,7 +253,7 @@ def _told(found: Occurrence, names: _Names, name: str) -> _Told:
     return kind, key, found.defines
 
 
-# ``# lint: allow CODE``, put beside the comment that stands there (docs/lint.md).
+# ``# lint: allow CODE``, added to the comment of the line if there is one (docs/lint.md).
 
 _MARK = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+"?|#[^\n]*+')
 _ALLOWING = re.compile(
@@ -259,7 +262,7 @@ _ALLOWING = re.compile(
 
 
 def allowance(source: Source, diagnostic: Diagnostic, known: Collection[str]) -> Edit | None:
-    """The edit after which a comment allows a lint of `source`; None where there is none.
+    """Return the edit that allows a lint of `source` by a comment; None if that is not possible.
 
     Args:
         known: the codes that may be allowed.
@@ -273,7 +276,7 @@ def allowance(source: Source, diagnostic: Diagnostic, known: Collection[str]) ->
 
 
 def _head(diagnostic: Diagnostic, made: Edit) -> int:
-    """Where the first statement begins, as far as this comment is concerned."""
+    """Return where the first statement begins, as far as the new comment is concerned."""
     return -1 if diagnostic.span is not None else made.start + len(made.text)
 
 

@@ -1,7 +1,7 @@
-"""Policy statements as English sentences, for the hover of editors.
+"""Policy statements as English sentences, which editors show on hover.
 
-A sentence repeats each part of the statement in its order.  Names and constants are in backticks.
-It is an explanation, and no second meaning: docs/spec/language.md defines the statement.
+A sentence contains each part of the statement, in the same order. Names and constants are in
+backticks. The sentence is only an explanation: docs/spec/language.md defines the statement.
 Cost: linear in the statement.
 """
 
@@ -39,10 +39,10 @@ _TOTALS: Mapping[str, str] = {
 
 
 def sentence(statement: n.Statement, meanings: _Meanings) -> str:
-    """A statement as an English sentence.
+    """Return a statement as an English sentence.
 
     Args:
-        meanings: of a node by its id, what its word means.
+        meanings: returns the meanings of the word of a node, given the node's id.
     """
     says = _Sayer(meanings)
     match statement:
@@ -86,18 +86,18 @@ def _span(span: n.Duration | n.Within) -> str:
 
 
 class _Sayer:
-    """Says nodes."""
+    """Turns nodes into parts of sentences."""
 
     def __init__(self, meanings: _Meanings) -> None:
         self._meanings = meanings
 
     def calls(self, on: n.Node, where: Sequence[n.Node], noun: str = "A call") -> str:
-        """Calls that a statement restricts."""
+        """Return the calls that a statement restricts, such as "A call of `pay`"."""
         matching = f"{self._matching(where)}, surely or perhaps," if where else ""
         return f"{noun} of {self.set(on)}{matching}"
 
     def limit(self, limit: n.Limit) -> str:
-        """A limit on a number of calls or on a sum."""
+        """Return the sentence of a limit on a number of calls or on a sum."""
         calls = self.set(limit.of)
         calls += self._matching(limit.where)
         calls += f" in the last {_span(limit.within)}" if limit.within is not None else ""
@@ -115,7 +115,7 @@ class _Sayer:
     # Sets and collections.
 
     def set(self, node: n.Node) -> str:
-        """A set of calls."""
+        """Return a set of calls, such as "`get` or `list`"."""
         match node:
             case n.AnyTool():
                 return "any tool"
@@ -128,7 +128,7 @@ class _Sayer:
         return _code(node)
 
     def source(self, node: n.Node, plural: bool = False) -> str:
-        """The elements of a source."""
+        """Return the elements of a source, such as "an earlier call of `get`"."""
         article = "" if plural else "an "
         match node:
             case n.Where(of, conditions) if not self._is_let(of):
@@ -172,7 +172,7 @@ class _Sayer:
         return next((meaning.what for meaning in self._meanings(id(node))), "")
 
     def _matching(self, conditions: Sequence[n.Node]) -> str:
-        """A filter, as it follows its calls."""
+        """Return a filter, as it follows the calls that it filters."""
         same = [name for one in conditions if isinstance(one, n.Same) for name in one.names]
         rest = [one for one in conditions if not isinstance(one, n.Same)]
         shared = f" with the same {_listed([f'`{name}`' for name in same])}" if same else ""
@@ -184,7 +184,7 @@ class _Sayer:
     # Conditions.
 
     def condition(self, node: n.Node) -> str:
-        """A condition."""
+        """Return a condition as a clause."""
         match node:
             case n.Same(names):
                 return f"the same {_listed([f'`{name}`' for name in names])}"
@@ -233,7 +233,7 @@ class _Sayer:
     # Terms.
 
     def term(self, node: n.Node) -> str:
-        """A term."""
+        """Return a term as a noun phrase."""
         match node:
             case n.Get(n.This(), name):
                 return f"`{name}` of this call"
@@ -274,7 +274,7 @@ class _Sayer:
         return _code(node)
 
     def _one(self, of: n.Node) -> str:
-        """An element of a source, without its article."""
+        """Return an element of a source, without its article."""
         return self.source(of).removeprefix("an ").removeprefix("a ")
 
     def _bare(self, of: n.Node) -> str:
@@ -285,13 +285,13 @@ class _Sayer:
 
 
 def _code(node: n.Node) -> str:
-    """The text of a node in backticks."""
+    """Return the text of a node in backticks."""
     text = node.name if isinstance(node, n.Word) else n.text_of(node)
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 def _listed(parts: Sequence[str], word: str = "and") -> str:
-    """``a, b and c``."""
+    """Return the parts as a list in prose: ``a, b and c``."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {word} {parts[-1]}"

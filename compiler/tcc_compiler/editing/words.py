@@ -1,9 +1,9 @@
-"""Meanings of the words of a grammar, and the names that fit at a place, for editors.
+"""The meanings of words in a grammar, and the names that fit at a place, for editors.
 
-The words are read by :class:`tcc_certs.policy.kinds.Kinds` itself, which is the only resolver.
-:class:`NotedKinds` notes its answers.  A name fits at a place if the resolver accepts it there, so
-a completion is a trial.  A grammar with mistakes has the meanings of its sound parts.
-Cost: that of the kinds of all statements; a trial resolves one word or one comparison.
+:class:`tcc_certs.policy.kinds.Kinds` is the only resolver of words; :class:`NotedKinds` records its
+results. A name fits at a place if the resolver accepts it there. So completion tries each name. In
+a grammar with mistakes the correct parts have their meanings.
+Cost: resolving all statements. A trial resolves one word or one comparison.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from tcc_compiler.names.zones import recorded_zones
 from tcc_compiler.syntax.tree import Tree
 
 POLICIES = ("before", "finally_", "forbid", "owe", "limit")
-HOLE = "hole_of_completion"  # the name in a text at the place that is completed
-_MOST_TRIED = 4000  # names at one place
+HOLE = "hole_of_completion"  # the placeholder name at the place to be completed
+_MOST_TRIED = 4000  # the most names that are tried at one place
 
 What: TypeAlias = Literal["tool", "let", "local", "field", "value", "attribute"]
 
@@ -41,8 +41,9 @@ class Meaning:
     """A meaning of a word.
 
     Attributes:
-        name: the name that is meant; of a value its canonical text.
-        field: of a field or a value the declared field.
+        what: the kind of the thing that is meant.
+        name: its name; for a value its canonical text.
+        field: the declared field; of a value, the field that lists it.
     """
 
     what: What
@@ -52,12 +53,13 @@ class Meaning:
 
 @frozen(kw_only=False)
 class Offer:
-    """A name that fits at a place.
+    """A name or constant that fits at a place.
 
     Attributes:
         what: its kind; `word` for a constant.
-        text: what to write, without the backticks that the place may ask for.
+        text: the text to write, without backticks that the place may require.
         name: whether `text` is a name.
+        field: the declared field of a field or value.
     """
 
     what: What | Literal["word"]
@@ -68,14 +70,14 @@ class Offer:
 
 @dataclass(slots=True)
 class Hole:
-    """The place that is completed.
+    """The place to be completed.
 
     Attributes:
         offers: the names that fit, in the order of the scope.
-        wants: what belongs there: ``condition``, ``term``, ``source``, ``set``, ``member``,
-            ``operand`` of a comparison, ``pattern``, or ``any`` of them.
-        this, it: whether there is a call that is decided, and an element that is not this call.
-        decides: whether `unused` may be there.
+        wants: what may be written there: ``condition``, ``term``, ``source``, ``set``, ``member``,
+            ``operand`` (of a comparison), ``pattern``, or ``any`` of them.
+        this, it: whether there is a call being decided, and an element other than that call.
+        decides: whether `unused` may be written there.
     """
 
     offers: dict[Offer, None] = field(default_factory=dict)
@@ -86,12 +88,12 @@ class Hole:
 
 
 class NotedKinds(Kinds):
-    """The kinds of a core, with notes on each word that they read.
+    """The resolver of a core, which also records what each word means.
 
     Attributes:
-        meanings: by the id of a node, what its word or label means.
-        scopes: by the id of a node, the names of the fields in scope: of the element, of the call.
-        hole: of the word `HOLE`, if it was read.
+        meanings: the meanings of a node's word or label, by the id of the node.
+        scopes: the scope of a node, by the id of the node.
+        hole: the place of the word `HOLE`, if it was resolved.
     """
 
     def __init__(self, core: Core, check_time: Callable[[], None] | None = None) -> None:
@@ -101,7 +103,7 @@ class NotedKinds(Kinds):
         self.hole: Hole | None = None
         self._check_time = check_time
         self._noted: set[int] = set()
-        self._compared: set[int] = set()  # holes that a comparison tries
+        self._compared: set[int] = set()  # holes for which `_try_comparisons` makes the offers
         self._members: dict[int, Mapping[str, Field]] = {}  # by the id of a record's kind
         self._owners: dict[int, Field] = {}  # by the id of the kind of a field
         for one in core.given:
@@ -177,7 +179,7 @@ class NotedKinds(Kinds):
         return kind
 
     def _register(self, kind: Kind, declared: Field) -> None:
-        """Note which field a kind is of, and which fields the members of its records are."""
+        """Record which field a kind belongs to, and which fields the members of its records are."""
         if declared.type is None:
             self._owners[id(kind)] = declared
         todo: list[tuple[Kind | None, FieldType | None]] = [(kind, declared.type)]
@@ -209,7 +211,7 @@ class NotedKinds(Kinds):
         return value
 
     def _meant_by(self, of: Any, name: str) -> Iterator[Field]:
-        """The declared fields that a name of a call, record or row means."""
+        """Yield the declared fields that a name means after a call, record or row."""
         if any(member == name for member, _ in of.kind.members):
             inner = self._members.get(id(of.kind), {}).get(name)
             if inner is not None:
@@ -223,7 +225,7 @@ class NotedKinds(Kinds):
             yield named.of[at][0]
 
     def _fields_in(self, own: Kind, call: Kind | None) -> Iterator[str]:
-        """The names of the fields that a call, record or row may have, each once."""
+        """Yield the names of the fields that a call, record or row may have, each once."""
         names = dict.fromkeys([member for member, _ in own.members])
         calls = own if own.name == "call" else call
         for at in _bits(calls.tools) if calls is not None else ():
@@ -234,7 +236,7 @@ class NotedKinds(Kinds):
         yield from names
 
     def fields_in_scope(self, node: int) -> tuple[list[Field], list[Field]]:
-        """Fields in scope at a node: bare names, and names after `this.`."""
+        """Return the fields in scope at a node: those for bare names, those for `this.NAME`."""
         scope = self.scopes.get(node)
         if scope is None:
             return [], []
@@ -254,7 +256,7 @@ class NotedKinds(Kinds):
             if named is not None and calls is not None and calls.tools & named.has:
                 has = named.arguments if calls.decided else named.has
                 if not calls.tools & has or (calls.tools & ~has and not calls.wide):
-                    continue  # an answer of the call that is decided, or a field of some tools
+                    continue  # an answer of the call being decided, or a field of some tools only
             for one in self._meant_by(value, name):
                 found.setdefault(name, one)
         return list(found.values())
@@ -296,7 +298,7 @@ class NotedKinds(Kinds):
         return self.hole
 
     def _trial(self, attempt: Callable[[], Any]) -> Any:
-        """The result of an attempt, None if it is a fault; nothing else remains of it."""
+        """Return the result of an attempt, or None after a Fault; restore all state."""
         state = dict(self._needs), self._height, self._left, self._restricted, dict(self._patterns)
         self._left = min(self._left, MAX_EXPANDED)
         if self._check_time is not None:
@@ -309,7 +311,7 @@ class NotedKinds(Kinds):
             self._needs, self._height, self._left, self._restricted, self._patterns = state
 
     def _take(self, hole: Hole, word: n.Word, attempt: Callable[[], Any]) -> bool:
-        """Offer a word if an attempt with it succeeds."""
+        """Offer a word if an attempt with it succeeds; return whether it did."""
         self.meanings.pop(id(word), None)
         if self._trial(attempt) is None:
             return False
@@ -330,14 +332,14 @@ class NotedKinds(Kinds):
             case "source":
                 kind = getattr(thing, "kind", None)
                 if kind is not None and self._holds_list(kind):
-                    return thing  # before a dot
+                    return thing  # a list may follow after a dot
                 return self._as_source(thing, word, scope)
             case "condition":
                 return self._truth(thing, word, scope)
         return thing
 
     def _read_holder(self, word: n.Word, scope: Any) -> Any:
-        """Kind of a word that is a call or record, whose fields can be compared; else None."""
+        """Return the kind of a word that is a call or record with comparable fields; else None."""
         kind = self._word(word, scope, "term", None).kind
         return kind if kind.name in ("call", "record") else None
 
@@ -353,7 +355,7 @@ class NotedKinds(Kinds):
         return any(isinstance(one.type, ListType | RecordType | NullableType) for one in fields)
 
     def _take_applied(self, hole: Hole, scope: Any) -> None:
-        """Offer the `let`s that have parameters: only their arguments say where they fit."""
+        """Offer every `let` with parameters, because only its arguments decide where it fits."""
         for name, bound in scope.names.items():
             if bound.parameters:
                 hole.offers[Offer("local", name)] = None
@@ -370,7 +372,7 @@ class NotedKinds(Kinds):
 
     def _try_words(self, scope: Any, want: str, beside: Kind | None) -> None:
         hole = self._hole(want, scope)
-        # A comparison may begin where a condition belongs.
+        # A comparison may begin wherever a condition may be written.
         wants = ("term", "condition") if want == "condition" else (want,)
         for wanted in wants:
             for name in dict.fromkeys([*_listed(beside), *self._names_at(scope)]):
@@ -435,7 +437,7 @@ class NotedKinds(Kinds):
                 found.offers[Offer("word", text, False)] = None
 
     def _enumerated(self, left: n.Node) -> tuple[str, ...]:
-        """The texts that the type of a field enumerates."""
+        """Return the texts that the type of a field enumerates."""
         for meaning in self.meanings.get(id(left), {}).values():
             kind = None if meaning.field is None else meaning.field.type
             kind = kind.of if isinstance(kind, NullableType) else kind
@@ -451,7 +453,7 @@ _CONSTANTS: Sequence[tuple[n.Node, str]] = (
 
 @frozen(kw_only=False)
 class _Element:
-    """The kind of an element, and of the call that it is a row of."""
+    """The kind of an element, and the kind of the call if the element is a row of a call."""
 
     kind: Kind
     call: Kind | None
@@ -477,13 +479,13 @@ def _named(name: str) -> str:
 
 @dataclass(slots=True)
 class Words:
-    """The sound parts of a grammar, and what their words mean.
+    """The correct parts of a grammar, and the meanings of their words.
 
     Attributes:
-        core: without plans.
-        kinds: with the notes on the words of its statements.
-        spans: the regions of nodes and fields by their ids.
-        stated: the statements, each with the tree that it is a clause of.
+        core: the core, without plans.
+        kinds: the resolver, with the meanings of the words of all statements.
+        spans: the regions of nodes and fields, by their ids.
+        stated: the statements, each with the tree that it is part of.
     """
 
     core: Core
@@ -492,12 +494,12 @@ class Words:
     stated: tuple[tuple[Tree, Stated], ...]
 
     def meanings(self, node: int) -> Iterable[Meaning]:
-        """Meanings of the word of a node, by the id of the node."""
+        """Return the meanings of the word of a node, given the node's id."""
         return self.kinds.meanings.get(node, {}).values()
 
 
 def words_of(files: Sequence[Builder]) -> Words:
-    """Read the words of a grammar, as far as it has no mistakes.
+    """Resolve the words of a grammar as far as they are correct.
 
     Mistakes are reported to the builders.
     """
@@ -530,7 +532,7 @@ def words_of(files: Sequence[Builder]) -> Words:
 
 
 def stated_in(b: Builder, tree: Tree) -> list[Stated]:
-    """The statements of a tree, also of an `expect`."""
+    """Return the policy statements of a tree, including those in an `expect`."""
     match tree.kind:
         case "expect_always":
             return policy_of(b, tree.trees()[0])
@@ -577,7 +579,7 @@ def _given(b: Builder, shapes: Shapes, tools: Mapping[str, Tool]) -> Iterator[Gi
 
 
 def learned_from(b: Builder, tree: Tree) -> Iterator[tuple[str, str, Tree]]:
-    """The tool and the field of each source of a learned attribute, and its tree."""
+    """Yield the tool, the field and the tree of each source of a learned attribute."""
     for part in tree.trees() if tree.kind == "either_of" else [tree]:
         inside = part.trees() if part.kind == "member" else []
         if len(inside) == 2 and inside[0].kind == "name":
@@ -585,10 +587,10 @@ def learned_from(b: Builder, tree: Tree) -> Iterator[tuple[str, str, Tree]]:
 
 
 def _noted(core: Core, b: Builder, stated: Sequence[Stated]) -> NotedKinds:
-    """The kinds of a core that have read its `let`s and these statements."""
+    """Return the resolver of a core after it has read all `let`s and these statements."""
     try:
         kinds = NotedKinds(core, b.report.tick)
-    except Fault:  # a learned attribute has fields that cannot be compared
+    except Fault:  # the fields of a learned attribute cannot be compared
         kinds = NotedKinds(replace(core, given=()), b.report.tick)
     for let in core.lets:
         if not let.parameters:
@@ -600,14 +602,14 @@ def _noted(core: Core, b: Builder, stated: Sequence[Stated]) -> NotedKinds:
 
 
 def read_statement(kinds: Kinds, stated: Stated, b: Builder) -> None:
-    """Let the kinds read a statement as far as it has no fault, with all `let`s of its block."""
+    """Let the resolver read a statement with all `let`s of its block; ignore its mistakes."""
     statement = stated.statement
     if (
         isinstance(statement, n.Limit)
         and statement.scope is None
         and (statement.per or statement.within is not None)
     ):
-        statement = replace(statement, scope="session")  # its words mean the same
+        statement = replace(statement, scope="session")  # the meanings of its words are the same
     with suppress(Fault):
         kinds.rule(statement)
     if stated.lets and isinstance(statement, n.Require | n.Ask):
@@ -617,7 +619,7 @@ def read_statement(kinds: Kinds, stated: Stated, b: Builder) -> None:
 
 
 def without_parameters(let: n.Definition) -> n.Definition:
-    """A `let` with null in place of its parameters: null can be compared with everything."""
+    """Return a `let` with null for each parameter, since null can be compared with everything."""
 
     def replaced(node: n.Node, parts: tuple[n.Node, ...]) -> n.Node:
         if isinstance(node, n.Word) and node.name in let.parameters:
@@ -628,6 +630,6 @@ def without_parameters(let: n.Definition) -> n.Definition:
 
 
 def described(declared: Field) -> str:
-    """The type of a field, for the side of a completion."""
+    """Return the type of a field as a short text for a completion."""
     kind = "flag" if isinstance(declared.type, FlagType) else domain_text(declared)
     return kind if len(kind) <= 80 else f"{kind[:77]}..."

@@ -1,1 +1,1 @@
-"""Graphs that come in as grammars: node-link JSON, GraphML, networkx (imports.md, section 1)."""
+"""Imports: graphs as grammars (imports.md, section 1), MCP tools as skeletons (section 2)."""

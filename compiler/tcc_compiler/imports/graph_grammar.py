@@ -1,11 +1,11 @@
-"""From a graph to the core of a grammar: right-linear rules, one for each node.
+"""Turn a graph into the core of a grammar: right-linear rules, one for each node.
 
-A graph of states has calls on its edges, a graph of tools has them on its nodes. Nodes on no path
-from a start to a goal are left out.  A float is read as its shortest decimal text, which is what
-the file says or what its writer meant.  The parameters of a tool get one order that the order in
-every call agrees with.
-Specification: docs/spec/imports.md, section 1. Cost: linear in the graph and its attributes, and
-a sort of values.
+A graph of states has calls on its edges; a graph of tools has them on its nodes. Nodes that are on
+no path from a start to a goal are left out. A float is read as its shortest decimal text: this text
+is in the file, or the writer meant it. The parameters of a tool get one order that agrees with
+the order in every call.
+Specification: docs/spec/imports.md, section 1. Cost: linear in the graph and its attributes, plus a
+sort of values.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tcc_compiler.names.compile import Compiled, unreadable, version_fault
 if TYPE_CHECKING:
     import networkx as nx
 
-# Attributes: calls, their amounts, and the tools that the calls add up to.
+# Attributes: calls, their amounts, and the tools that are derived from the calls.
 
 WHOLE_FILE = Region(0, 0, 0)
 _AMOUNTS = {"price": "price", "latency_ms": "latency", "epsilon": "epsilon"}
@@ -52,7 +52,7 @@ _ARGUMENT = re.compile(
 
 
 class GraphCall(NamedTuple):
-    """A call of a graph: its canonical text, its tool, its parameters with their values' texts."""
+    """A call of a graph: its canonical text, its tool, and pairs (parameter, text of the value)."""
 
     text: str
     tool: str
@@ -60,10 +60,10 @@ class GraphCall(NamedTuple):
 
 
 def parse_call(text: str) -> GraphCall:
-    """The call of a text.
+    """Return the call that a text means.
 
     Raises:
-        GraphRefused: TCC606.
+        GraphRefused: TCC606, the text is no call.
     """
     name = _NAME.match(text)
     if name is None:
@@ -93,7 +93,7 @@ def _no_call(text: str) -> graphs.GraphRefused:
 
 
 def _name(written_name: str, text: str) -> str:
-    """The name of a tool or parameter, unquoted."""
+    """Return the name of a tool or parameter, unquoted."""
     quoted = written_name.startswith('"')
     name = _string(written_name, text) if quoted else written_name
     if not 1 <= len(name) <= MAX_NAME or "`" in name or not is_plain(name):
@@ -104,7 +104,7 @@ def _name(written_name: str, text: str) -> str:
 def _string(literal: str, text: str) -> str:
     try:
         value = str(json.loads(literal))
-        value.encode("utf-8")  # half of a surrogate pair: a UnicodeEncodeError is a ValueError
+        value.encode("utf-8")  # raises UnicodeEncodeError, a ValueError, for half a surrogate pair
     except ValueError:
         raise graphs.GraphRefused(
             "TCC606", f"{quote(text)} has a string that is not JSON"
@@ -113,7 +113,7 @@ def _string(literal: str, text: str) -> str:
 
 
 def _canonical(value: str, text: str) -> str:
-    """The canonical text of a value: of numbers the shortest, of strings the bare name or JSON."""
+    """Return a value's canonical text: the shortest number, a bare name, or a JSON string."""
     if value.startswith('"'):
         return string_value(_string(value, text))
     number = _decimal(value)
@@ -129,7 +129,7 @@ def _decimal(text: str) -> Fraction | None:
 
 
 def number_of(value: object) -> Fraction | None:
-    """An attribute as an exact number: an integer, a float's shortest text, or a decimal text."""
+    """Return an attribute as an exact number; floats by their shortest text; None if it is none."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -140,9 +140,9 @@ def number_of(value: object) -> Fraction | None:
 
 
 def amounts_in(attributes: graphs.Attributes, where: str, report: Report) -> Amounts:
-    """The amounts among the attributes of a node or an edge; a missing one is 0.
+    """Return the amounts among the attributes of a node or edge; a missing amount is 0.
 
-    A cost that is a range has its high end in `cost_high`.
+    If a cost is a range, `cost_high` is its upper end.
     """
     low = _amount(attributes, "cost", "cost", where, report)
     high = low
@@ -159,26 +159,29 @@ def _amount(attributes: graphs.Attributes, name: str, kind: str, where: str, rep
     if number is None:
         report.error("TCC604", WHOLE_FILE, f"{name} of {where} is not a number that is finite")
         return 0
-    # The error is about the file as a whole, so its text names the node or edge.
+    # The error is about the whole file, so its text names the node or edge.
     return in_unit(kind, number, WHOLE_FILE, report, f" ({name} of {where})") or 0
 
 
 def flag(attributes: Mapping[str, object], name: str, where: str, report: Report) -> bool:
-    """A boolean attribute; False where it is missing."""
+    """Return a boolean attribute; False if it is missing."""
     value = attributes.get(name, False)
     if not isinstance(value, bool):
         report.error("TCC604", WHOLE_FILE, f"{name} of {where} is not a boolean")
     return value is True
 
 
-_SHOWN = 6  # parameters that an error names
+_SHOWN = 6  # the most parameters that an error names
 
 
 def tools_of(calls: Iterable[GraphCall]) -> dict[str, Tool]:
-    """The tools by their names; `calls` come in an order that the graph's file does not decide.
+    """Return the tools by name.
+
+    Args:
+        calls: in an order that does not depend on the order in the graph's file.
 
     Raises:
-        GraphRefused: TCC606 where calls of one tool have their parameters in different orders.
+        GraphRefused: TCC606, calls of one tool have their parameters in different orders.
     """
     by_tool: dict[str, list[GraphCall]] = {}
     for call in calls:
@@ -211,7 +214,7 @@ def _tool(name: str, calls: list[GraphCall]) -> Tool:
 
 
 def _field(name: str, domain: Iterable[str], *, optional: bool) -> Field:
-    """A listed argument: its numbers by size, then its other values by their texts."""
+    """Return a listed argument: its numbers by size, then its other values by text."""
     ordered = sorted(
         domain, key=lambda text: ((number := number_of(text)) is None, number or 0, text)
     )
@@ -225,12 +228,12 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @frozen
 class _Machine:
-    """A graph read as an automaton over calls.
+    """A graph, read as an automaton over calls.
 
     Attributes:
-        steps: for each node the calls that lead on, with the node they lead to, in order.
-        starts, goals: nodes, in order.
-        on_nodes: the call of a node is made on entering it (a graph of tools).
+        steps: for each node the pairs (call, next node), sorted.
+        starts, goals: the start nodes in the order of their keys; the goal nodes.
+        on_nodes: in a graph of tools, the call that is made on entering each node; else None.
     """
 
     steps: Mapping[str, Sequence[tuple[str, str]]]
@@ -240,7 +243,7 @@ class _Machine:
 
 
 def grammar_of(graph: graphs.Graph, default_name: str, report: Report) -> Core | None:
-    """The core of a graph, None after an error.
+    """Return the core of a graph; None after an error.
 
     Raises:
         GraphRefused: an error that ends the reading.
@@ -265,7 +268,7 @@ def _machine(
     goals = []
     for key, node in graph.nodes.items():
         report.tick()
-        # Both flags are read, so that both are checked.
+        # No short circuit: both flags are read, so that both are checked.
         if flag(node, "goal", key, report) | flag(node, "accept", key, report):
             goals.append(key)
     if not starts or not goals:
@@ -314,7 +317,7 @@ def _call(
     calls: dict[str, tuple[GraphCall, Amounts]],
     report: Report,
 ) -> str:
-    """The canonical text of a call; the call and its amounts join `calls`."""
+    """Return the canonical text of a call; add the call with its amounts to `calls`."""
     if not isinstance(text, str):
         raise graphs.GraphRefused("TCC606", f"the call of {where} is not a text")
     call = parse_call(text)
@@ -349,7 +352,7 @@ def _limits(graph: graphs.Graph, report: Report) -> tuple[Total, ...]:
 
 
 def _useful(machine: _Machine) -> frozenset[str]:
-    """The nodes on some path from a start to a goal."""
+    """Return the nodes on some path from a start to a goal."""
     onward = {key: [target for _, target in steps] for key, steps in machine.steps.items()}
     back: dict[str, list[str]] = {key: [] for key in machine.steps}
     for key, targets in onward.items():
@@ -370,10 +373,10 @@ def _closure(roots: Iterable[str], next_of: Mapping[str, Sequence[str]]) -> froz
 
 
 def _with_calls(core: Core, calls: Mapping[str, tuple[GraphCall, Amounts]]) -> Core:
-    """The core with the calls of the graph, and the tools that they add up to.
+    """Return the core with the calls of the graph and the tools derived from them.
 
     Raises:
-        GraphRefused: TCC606 where calls of one tool have their parameters in different orders.
+        GraphRefused: TCC606, calls of one tool have their parameters in different orders.
     """
     tools = tools_of([calls[text][0] for text in sorted(calls)])
     numbers = {name: at for at, name in enumerate(tools)}
@@ -394,7 +397,7 @@ def _with_calls(core: Core, calls: Mapping[str, tuple[GraphCall, Amounts]]) -> C
 
 
 def _planned(machine: _Machine, kept: frozenset[str], core: Core) -> Core:
-    """The core with a rule for each node that is kept."""
+    """Return the core with a rule for each node in `kept`."""
     numbers = {call.text: at for at, call in enumerate(core.calls)}
     names = {key: f"node_{i}" for i, key in enumerate(sorted(kept))}
     starts = [(_entry(machine, key), key) for key in machine.starts if key in kept]
@@ -418,7 +421,7 @@ def _planned(machine: _Machine, kept: frozenset[str], core: Core) -> Core:
 
 
 def _entry(machine: _Machine, key: str) -> str | None:
-    """The call that is made on entering a start: its own in a graph of tools, else none."""
+    """Return the call that is made on entering a start; None in a graph of states."""
     return None if machine.on_nodes is None else machine.on_nodes[key]
 
 
@@ -427,7 +430,7 @@ def _any_of(ways: list[Expr]) -> Expr:
 
 
 def read_graph(path: Path, check_time: Callable[[], None] | None = None) -> Compiled:
-    """The front end's result for a graph file: node-link ``.json``, or else GraphML."""
+    """Return the front end's result for a graph file: ``.json`` as node-link, others as GraphML."""
     data = read_bytes(path)
     text = data if isinstance(data, Unreadable) else decode(data)
     if isinstance(text, Unreadable):
@@ -440,7 +443,7 @@ def read_graph(path: Path, check_time: Callable[[], None] | None = None) -> Comp
 def read_networkx(
     graph: nx.Graph[Any], name: str = "graph", check_time: Callable[[], None] | None = None
 ) -> Compiled:
-    """The front end's result for a networkx graph, called `name` where it has no name."""
+    """Return the front end's result for a networkx graph; `name` is used if it has none."""
     source = source_of("", f"<{name}>")
     return _read(source, lambda: graphs.graph_of_networkx(graph), _identifier(name), check_time)
 
@@ -454,7 +457,7 @@ def _read(
     report = Report([source], check_time)
     try:
         graph = read()
-        if check_time is not None:  # the parsers look at no clock: when they are done
+        if check_time is not None:  # the parsers read no clock, so check after them
             check_time()
         grammar = grammar_of(graph, name, report)
     except graphs.GraphRefused as refusal:
@@ -468,6 +471,6 @@ def _read(
 
 
 def _identifier(text: str) -> str:
-    """An identifier from the name of a file: other characters become ``_``."""
+    """Return an identifier made from a file name; other characters become ``_``."""
     made = re.sub(r"[^A-Za-z0-9_]", "_", text)
     return made if made and not made[0].isdigit() else f"_{made}"

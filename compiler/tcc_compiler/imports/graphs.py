@@ -1,9 +1,9 @@
-"""Graphs: node-link JSON, GraphML and networkx graphs read into nodes, edges and attributes.
+"""Read node-link JSON, GraphML and networkx graphs into nodes, edges and attributes.
 
-Nodes and edges are sorted, so the grammar of a graph does not depend on the order of its file.
-Node-link JSON is read without networkx; GraphML is checked for document types and entities before
-networkx reads it; networkx is imported only for graphs that need it.
-Specification: docs/spec/imports.md, section 1. Cost: linear in the text, and a sort.
+Nodes and edges are sorted, so the grammar of a graph does not depend on the order in its file.
+Node-link JSON is read without networkx. GraphML is checked for document types and entities before
+networkx reads it. networkx is imported only for graphs that need it.
+Specification: docs/spec/imports.md, section 1. Cost: linear in the text, plus a sort.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Attributes: TypeAlias = "Mapping[str, object]"
 
 
 class GraphRefused(Exception):
-    """Raised for a graph that is refused as a whole: code, message and character offset."""
+    """Raised if a graph is refused as a whole; has a code, a message and a character offset."""
 
     def __init__(self, code: str, message: str, offset: int = 0) -> None:
         self.code = code
@@ -37,7 +37,7 @@ class GraphRefused(Exception):
 
 @frozen
 class GraphEdge:
-    """An edge between two nodes, by their keys."""
+    """An edge between two nodes, which are given by their keys."""
 
     source: str
     target: str
@@ -46,12 +46,12 @@ class GraphEdge:
 
 @frozen
 class Graph:
-    """A directed graph, parallel edges allowed.
+    """A directed graph; parallel edges are allowed.
 
     Attributes:
-        attributes: of the graph as a whole.
-        nodes: attributes by key, in the order of the keys.
-        edges: by source, then target, then attributes.
+        attributes: the attributes of the graph as a whole.
+        nodes: the attributes of each node by its key, sorted by key.
+        edges: sorted by source, then target, then attributes.
     """
 
     attributes: Attributes
@@ -60,10 +60,10 @@ class Graph:
 
 
 def key_of(identity: object, what: str) -> str:
-    """The key of a node: a JSON string, or an integer.
+    """Return the key of a node, which is its identity as JSON text.
 
     Raises:
-        GraphRefused: TCC603 for any other identity.
+        GraphRefused: TCC603, the identity is neither a string nor an integer of at most 256 bits.
     """
     if isinstance(identity, str) or (isinstance(identity, int) and not isinstance(identity, bool)):
         if isinstance(identity, int) and identity.bit_length() > 256:
@@ -73,10 +73,10 @@ def key_of(identity: object, what: str) -> str:
 
 
 def check_size(nodes: int, edges: int) -> None:
-    """Refuse a graph with more nodes or edges than the limits, before it is built.
+    """Check the numbers of nodes and edges against the limits before the graph is built.
 
     Raises:
-        GraphRefused: TCC609.
+        GraphRefused: TCC609, there are too many.
     """
     if nodes > MAX_NODES or edges > MAX_EDGES:
         raise GraphRefused("TCC609", f"a graph has at most {MAX_NODES} nodes and {MAX_EDGES} edges")
@@ -85,10 +85,10 @@ def check_size(nodes: int, edges: int) -> None:
 def graph_of(
     attributes: Attributes, nodes: Mapping[str, Attributes], edges: list[GraphEdge]
 ) -> Graph:
-    """The graph in its order.
+    """Return the graph with nodes and edges sorted.
 
     Raises:
-        GraphRefused: TCC603 an edge to a node that is not there.
+        GraphRefused: TCC603, an edge leads from or to a node that does not exist.
     """
     for edge in edges:
         for end in (edge.source, edge.target):
@@ -107,24 +107,23 @@ def _attribute_key(edge: GraphEdge) -> list[tuple[str, str]]:
     return [(name, repr(edge.attributes[name])) for name in known if name in edge.attributes]
 
 
-# networkx. Of the attributes only those with a meaning are read, and of their values only plain
-# ones: a number of numpy or of another subclass is read as its base type, and no method of a
-# foreign object is called.
+# networkx. Only attributes with a meaning are read, and only plain values. A number of numpy or of
+# another subclass is read as its base type. No method of a foreign object is called.
 
 AMOUNTS: Final = ("cost", "cost_high", "price", "latency_ms", "epsilon")
 _OF_GRAPH: Final = ("name", "version", "depth")
 _OF_NODE: Final = ("start", "goal", "accept", "tool", *AMOUNTS)
 _OF_EDGE: Final = ("call", *AMOUNTS)
-# Stands for a value of any other type, and is itself of a type that no attribute may have.
+# Stands for a value of any other type. No attribute may have its own type.
 _OTHER: Final = ("neither a text, a number nor a truth value",)
 
 
 def graph_of_networkx(graph: nx.Graph[Any]) -> Graph:
-    """The graph of a networkx graph; its ids are texts or integers.
+    """Return the graph of a networkx graph whose node ids are texts or integers.
 
     Raises:
-        GraphRefused: TCC603 no graph of networkx, undirected, an id of another type, or two nodes
-            of one id; TCC609 too large.
+        GraphRefused: TCC603, it is no networkx graph, it is undirected, an id has another type, or
+            two nodes have the same id; TCC609, it is too large.
     """
     import networkx as nx
 
@@ -155,7 +154,7 @@ def _known(attributes: Mapping[str, object], names: Iterable[str]) -> dict[str, 
 
 
 def _plain(value: object) -> object:
-    """The value as a text, a number or a truth value of Python's own types."""
+    """Return the value as a str, bool, int or float of Python itself, or _OTHER."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bool):
@@ -172,10 +171,11 @@ def _plain(value: object) -> object:
 
 
 def read_node_link(text: str) -> Graph:
-    """The graph of a node-link JSON text.
+    """Return the graph of a node-link JSON text.
 
     Raises:
-        GraphRefused: TCC601 no JSON, TCC603 of another shape, TCC609 too large.
+        GraphRefused: TCC601, it is no JSON; TCC603, its structure is different; TCC609, it is too
+            large.
     """
     try:
         value: object = json.loads(text, object_pairs_hook=_members, parse_constant=_no_constant)
@@ -243,11 +243,11 @@ MAX_XML_DEPTH = 32
 
 
 def read_graphml(text: str) -> Graph:
-    """The graph of a GraphML text.
+    """Return the graph of a GraphML text.
 
     Raises:
-        GraphRefused: TCC601 no GraphML, TCC602 declarations, TCC603 of another shape,
-            TCC609 too large.
+        GraphRefused: TCC601, it is no GraphML; TCC602, it has declarations; TCC603, its structure
+            is different; TCC609, it is too large.
     """
     _check_xml(text)
     import networkx as nx
@@ -262,10 +262,10 @@ def read_graphml(text: str) -> Graph:
 
 
 def _check_xml(text: str) -> None:
-    """Refuse XML that is malformed, deep, or has a document type.
+    """Check that XML is well-formed, not too deep, and has no document type or entities.
 
     Raises:
-        GraphRefused: TCC601, TCC602.
+        GraphRefused: TCC601, it is malformed or too deep; TCC602, it has declarations.
     """
     depth = 0
 

@@ -1,11 +1,13 @@
-"""The tools of a server or a library as the skeleton of a grammar, to be narrowed by its owner.
+"""Turn the tools of a server or library into a skeleton of a grammar, which its owner narrows.
 
-Each argument is listed, open or left out as its schema says (:mod:`mcp_schema`); tools are sorted
-by name.  What the grammar does not hold of a schema is a comment beside the tool, and a warning.
-A tool whose listed arguments make too many calls has some of them open: first those that lose
-nothing.  An output schema describes answers, all open, so that they multiply no calls.
-Normative text: docs/spec/imports.md, section 2.  Cost: linear in the schemas, of which at most
-`MOST_PARTS` parts a tool are read.
+Each argument is listed, open or left out, depending on its schema (:mod:`mcp_schema`). Tools are
+sorted by name. Constraints of a schema that the grammar does not check become comments at the tool,
+and warnings. If the listed arguments of a tool make too many calls, some are made open; arguments
+that lose no constraint come first. An output schema describes answers. These are all open, so they
+do not
+multiply calls.
+Normative text: docs/spec/imports.md, section 2. Cost: linear in the schemas; at most `MOST_PARTS`
+parts of each tool are read.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ MAX_CALLS = 1024
 MAX_ALL_CALLS = 65536
 _DEPTH = 20
 _MAX_DOC = 200
-_MOST_NAMED = 8  # in a warning
+_MOST_NAMED = 8  # the most names in a warning
 _READ = frozenset(("type", "properties", "required", "additionalProperties"))
 _HEADER = """\
 # A skeleton, made from the tools that {source} lists: it allows any {depth} calls in any order.
@@ -63,11 +65,11 @@ _SETS = (
 
 @frozen
 class Warned:
-    """A part of a schema that the skeleton does not hold.
+    """A part of a schema that the skeleton does not check.
 
     Attributes:
         code: TCC612 or TCC613.
-        place: the tool, and the argument if it is about one.
+        place: the tool, and the argument if the warning is about one.
         message: a sentence.
     """
 
@@ -78,7 +80,7 @@ class Warned:
 
 @frozen
 class Skeleton:
-    """The text of a grammar, and the parts of the schemas that it does not hold."""
+    """The text of a grammar, and the parts of the schemas that it does not check."""
 
     text: str
     warnings: tuple[Warned, ...]
@@ -89,9 +91,11 @@ class ToolDeclaration:
     """A tool of a skeleton.
 
     Attributes:
-        lost: what the grammar does not hold, each with the argument that it is about, or empty.
+        lost: constraints that the grammar does not check, as pairs (argument, sentence). The
+            argument is empty if the constraint is about the whole tool.
+        answers: the declarations of its answers.
         hints: the annotations that are true.
-        bound: the server and its tool that the tool is bound to.
+        bound: the server, and the server's tool, that this tool is bound to.
     """
 
     name: str
@@ -104,7 +108,7 @@ class ToolDeclaration:
 
     @property
     def calls(self) -> int:
-        """How many calls of it plans distinguish."""
+        """How many calls of the tool plans can distinguish."""
         return math.prod(one.choices for one in self.parameters if one.domain.values)
 
     @property
@@ -115,7 +119,7 @@ class ToolDeclaration:
         return f"tool {name_text(self.name)}{f'({inside})' if inside else ''}{gives}"
 
     def text(self) -> str:
-        """The declaration, below comments about what it does not hold."""
+        """Return the declaration, after comments on the constraints that it does not check."""
         said = [f"{place}: {lost}" if place else lost for place, lost in self.lost]
         lines = [f"# {_comment(one)}" for one in said]
         lines += [_READS.format()] if "readOnlyHint" in self.hints else []
@@ -125,7 +129,7 @@ class ToolDeclaration:
         return "\n".join([*lines, f"{self.head}{inner}\n"])
 
     def statements(self) -> list[str]:
-        """The bounds that a type cannot express, as statements."""
+        """Return statements for the bounds that a type cannot express."""
         found = []
         for one in self.parameters:
             for bound in one.domain.bounds:
@@ -145,14 +149,14 @@ def skeleton_of(
     depth: int = _DEPTH,
     source: str = "the server",
 ) -> Skeleton:
-    """The skeleton of a grammar for these tools.
+    """Return the skeleton of a grammar for these tools.
 
     Args:
         tools: as a server lists them; numbers may be `Decimal`.
         name: the grammar's name, an identifier.
-        bound: of each tool that is bound to a server, the server's name and its tool's.
+        bound: for each tool that is bound to a server, the server's name and its name of the tool.
         depth: the most calls of a session.
-        source: who lists the tools.
+        source: the party that lists the tools, for the header comment.
     """
     kept, warnings = declarations_of(tools, bound)
     head = _HEADER.format(depth=depth, source=source, any_object=ANY_OBJECT)
@@ -168,7 +172,7 @@ def skeleton_of(
 def declarations_of(
     tools: Iterable[Mapping[str, Any]], bound: Mapping[str, tuple[str, str]] | None = None
 ) -> tuple[list[ToolDeclaration], tuple[Warned, ...]]:
-    """The tools as a grammar declares them, sorted by name, and what it does not hold of them."""
+    """Return the declarations of the tools, sorted by name, and the unchecked parts of schemas."""
     warnings: list[Warned] = []
     spellings = Spellings()
     read = [
@@ -183,9 +187,9 @@ def declarations_of(
 
 
 def sets_of(tools: Sequence[ToolDeclaration]) -> dict[str, list[str]]:
-    """The names of the tools with each hint, by the name of the `let` for them.
+    """Return the names of the tools with each hint, by the name of the `let` for them.
 
-    No tool and no field has the name of such a `let`.
+    The name of the `let` differs from all names of tools and fields.
     """
     taken = {tool.name for tool in tools}
     taken |= {one.name for tool in tools for one in tool.parameters}
@@ -198,7 +202,7 @@ def sets_of(tools: Sequence[ToolDeclaration]) -> dict[str, list[str]]:
 
 
 def set_text(word: str, names: Sequence[str]) -> str:
-    """A `let` for a set of tools."""
+    """Return a `let` for a set of tools."""
     nodes: list[n.Node] = [n.Word(name) for name in names]
     body = nodes[0] if len(nodes) == 1 else n.Union(tuple(nodes))
     return n.definition_text(n.Definition(name=word, body=body))
@@ -225,7 +229,7 @@ def _tool(
     spellings: Spellings,
     bound: Mapping[str, tuple[str, str]],
 ) -> ToolDeclaration | None:
-    """A tool as it is read; None, with a warning, where the language cannot express it."""
+    """Return a tool's declaration; None, with a warning, if the language cannot express it."""
     name, schema = str(tool["name"]), tool.get("inputSchema")
     reason = spellings.fault(name)
     if not reason and not isinstance(schema, Mapping):
@@ -254,7 +258,7 @@ def _tool(
 def _parameters(
     schema: Mapping[str, Any], spellings: Spellings
 ) -> tuple[tuple[Described, ...], tuple[tuple[str, str], ...]] | str:
-    """The parameters and what is lost of the schema; a reason where no arguments fit."""
+    """Return the parameters and the unchecked constraints; or a reason why no arguments fit."""
     shapes = Schemas(schema, spellings)
     flat = shapes.flat(schema)
     if isinstance(flat, bool) or "$ref" in flat:
@@ -290,7 +294,7 @@ def _parameters(
 def _spread(
     schema: Mapping[str, Any], shapes: Schemas, lost: list[tuple[str, str]]
 ) -> Mapping[str, Any]:
-    """The schema with the arguments of all its alternatives, each as optional as it may be."""
+    """Return the schema with the arguments of all alternatives, required only if all require it."""
     for word in ("anyOf", "oneOf", "if"):
         alternatives = schema.get(word)
         if word == "if":
@@ -326,7 +330,7 @@ def _spread(
 def _answers(
     schema: object, parameters: Sequence[Described], spellings: Spellings
 ) -> tuple[tuple[str, ...], list[str]]:
-    """The answers that an output schema describes, and what is not among them."""
+    """Return the answers that an output schema describes, and sentences on the members left out."""
     if not isinstance(schema, Mapping):
         return (), []
     shapes = Schemas(schema, spellings)
@@ -364,7 +368,7 @@ def _around(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _bounded(tools: Sequence[ToolDeclaration]) -> list[ToolDeclaration]:
-    """The tools, with so many arguments open that the numbers of calls are within the limits."""
+    """Return the tools with enough arguments open to keep the calls within the limits."""
     most = MAX_CALLS
     kept = [_narrowed(tool, most) for tool in tools]
     while sum(tool.calls for tool in kept) > MAX_ALL_CALLS and most > 1:
@@ -374,10 +378,10 @@ def _bounded(tools: Sequence[ToolDeclaration]) -> list[ToolDeclaration]:
 
 
 def _narrowed(tool: ToolDeclaration, most: int) -> ToolDeclaration:
-    """The tool with at most so many calls.
+    """Return the tool with enough arguments open to have at most `most` calls.
 
-    Of its listed arguments those become open first that lose nothing: ranges of integers, then
-    others, the longest first.
+    Listed arguments that lose no constraint become open first: ranges of integers, then others.
+    Among equals the longest list comes first.
     """
     parameters = list(tool.parameters)
     calls = math.prod(one.choices for one in parameters if one.domain.values)
@@ -397,7 +401,7 @@ def _narrowed(tool: ToolDeclaration, most: int) -> ToolDeclaration:
 
 
 def _cost(domain: ArgumentDomain) -> int:
-    """How much a listed domain loses if it is open, as a number to compare."""
+    """Return a rank: how much a listed domain loses if it is made open; 0 is least."""
     loses = domain.opened is None or domain.opened.lost != domain.lost
     return 2 if loses else 0 if domain.interval else 1
 

@@ -1,14 +1,15 @@
-"""A JSON Schema as a domain of the language, and what the domain does not hold.
+"""Turn a JSON Schema into a domain of the language, and report constraints that are not checked.
 
-What a grammar can list is listed: enum, const, boolean, integers between close bounds.  Everything
-else is open: texts and numbers with their limits, lists, objects, and unions of these.  The rest is
-JSON of any shape.  Whatever a schema says and its domain does not hold is reported as lost.
+Values that a grammar can list are listed: enum, const, boolean, and integers between close bounds.
+Other schemas become open domains: texts and numbers with their limits, lists, objects, and unions
+of these. The rest becomes JSON of any shape. Every constraint of the schema that the domain does
+not check is reported as lost.
 
 References are followed within the whole schema, at most `DEEPEST` deep and through at most
-`MOST_PARTS` parts; what lies beyond is JSON.  Several schemas for one value (`allOf`, a reference
-with members beside it) are merged into one.
-Specification: docs/spec/imports.md, section 2.  Cost: linear in the parts that are read; patterns
-are for :mod:`tcc_compiler.imports.patterns`.
+`MOST_PARTS` parts; everything beyond becomes JSON. Several schemas for one value (`allOf`, or a
+reference with further members) are merged into one.
+Specification: docs/spec/imports.md, section 2. Cost: linear in the parts that are read. Patterns
+are translated by :mod:`tcc_compiler.imports.patterns`.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from tcc_compiler.frozen import frozen
 from tcc_compiler.imports.patterns import dialect_of
 from tcc_compiler.names.types import is_literal
 
-MOST_PARTS = 512  # of the schemas of one tool
-DEEPEST = 8  # lists, objects and choices inside one another
-HIGHEST = 12  # types inside one another
-MOST_ELEMENTS = 1000  # of a list
-MOST_CHOICES = 64  # of one anyOf or oneOf, or elements of a tuple
-MOST_POINTS = 8  # numbers that are listed in an open domain
+MOST_PARTS = 512  # the most parts of the schemas of one tool
+DEEPEST = 8  # the most nested lists, objects and choices
+HIGHEST = 12  # the most nested types
+MOST_ELEMENTS = 1000  # the most elements of a list
+MOST_CHOICES = 64  # the most parts of an anyOf or oneOf, or elements of a tuple
+MOST_POINTS = 8  # the most numbers that are listed in an open domain
 _RANGE = 64
 _DIGITS = 400
 _LONGEST = 1 << 20
@@ -65,7 +66,7 @@ _OF_KIND: Mapping[str, frozenset[str]] = {
     "object": _OBJECTS, "boolean": frozenset(), "null": frozenset(),
 }  # fmt: skip
 _TYPED = frozenset((*_TEXTS, *_NUMBERS, *_ARRAYS, *_OBJECTS))
-# Both are of RFC 3339, a time with seconds and a zone.
+# Formats that are types of the language, as in RFC 3339; a time has seconds and a zone.
 _FORMATS = {"date-time": "time", "date": "date"}
 ANY_OBJECT = 'object (all: json at "", member?: json)'
 
@@ -74,18 +75,20 @@ Schema: TypeAlias = "Mapping[str, Any]"
 
 @frozen
 class ArgumentDomain:
-    """The values that a grammar lets through for a schema.
+    """The values that a grammar allows for a schema.
+
+    A domain is listed if `values` is not empty, else open.
 
     Attributes:
-        types: of an open domain, the texts of its types, without null.
-        values: of a listed domain, the texts of its values, null too.
-        interval: the text of consecutive integers, in place of `values`.
-        opened: the open domain in place of a listed one; None: there is none.
-        lost: constraints of the schema that it does not hold, a sentence each.
-        null: of an open domain, whether null is a value.
-        members: whether an object in it has members that the schema leaves open.
+        types: for an open domain, the texts of its types, except null.
+        values: for a listed domain, the texts of its values, including null.
+        interval: for consecutive integers, the text that is written instead of `values`.
+        opened: the open domain that can replace a listed one; None if there is none.
+        lost: constraints of the schema that the domain does not check, one sentence each.
+        null: for an open domain, whether null is a value.
+        members: whether the schema leaves the members of some object in it open.
         bounds: comparisons that a statement has to make, such as ``> 0``.
-        height: how many types are inside one another.
+        height: how many levels of types are nested.
     """
 
     types: tuple[str, ...] = ()
@@ -107,16 +110,16 @@ class ArgumentDomain:
 
     @property
     def is_json(self) -> bool:
-        """Whether it is JSON of any shape."""
+        """True if the domain is JSON of any shape."""
         return self.types == ("json",)
 
     def lacking(self, *lost: str) -> ArgumentDomain:
-        """The domain that does not hold some more."""
+        """Return the domain with further constraints that it does not check."""
         opened = None if self.opened is None else self.opened.lacking(*lost)
         return replace(self, lost=(*self.lost, *lost), opened=opened)
 
     def nullable(self) -> ArgumentDomain:
-        """The domain that has null, too."""
+        """Return the domain with null as a further value."""
         if self.is_json or self.null or "null" in self.values:
             return self
         opened = None if self.opened is None else self.opened.nullable()
@@ -126,7 +129,7 @@ class ArgumentDomain:
 
 
 def merged(one: Schema, other: Schema) -> dict[str, Any] | None:
-    """The schema of what has both schemas; None where no schema of these keywords says that."""
+    """Return the schema of values that have both schemas; None if it cannot be expressed."""
     one, other = _closed(one, other), _closed(other, one)
     found = dict(one)
     for name, value in other.items():
@@ -142,7 +145,7 @@ def merged(one: Schema, other: Schema) -> dict[str, Any] | None:
 
 
 def _closed(schema: Schema, beside: Schema) -> Schema:
-    """The schema in which properties that only another one names have no value, if it is closed."""
+    """Return a closed schema with `False` for each property that only `beside` names."""
     own, others = schema.get("properties", {}), beside.get("properties", {})
     if schema.get("additionalProperties") is not False or not isinstance(others, Mapping):
         return schema
@@ -210,7 +213,7 @@ class Schemas:
     """Reads the schemas of one tool, part by part.
 
     Args:
-        whole: the schema that references lead into.
+        whole: the schema that references point into.
         spellings: the names of the grammar.
     """
 
@@ -222,9 +225,9 @@ class Schemas:
     # One schema for one value.
 
     def flat(self, schema: object, depth: int = 0) -> Schema | bool:
-        """The schema with what it refers to, and with the schemas of its `allOf`.
+        """Return the schema merged with the schemas that it refers to and its `allOf` parts.
 
-        A reference that leads nowhere, out of the schema, or round in a circle stays.
+        A reference stays if its target does not exist or is outside of the schema, or in a circle.
         """
         for _ in range(_MOST_REFERENCES):
             if not isinstance(schema, Mapping):
@@ -249,7 +252,7 @@ class Schemas:
         return schema if isinstance(schema, Mapping) else schema is not False
 
     def _all_of(self, schema: Schema, depth: int) -> Schema | bool | None:
-        """The schema with those of its `allOf`; None: they cannot be merged."""
+        """Return the schema merged with its `allOf` parts; None if that is not possible."""
         found: Schema = {name: schema[name] for name in schema if name != "allOf"}
         for part in schema["allOf"]:
             self._left -= 1
@@ -265,7 +268,7 @@ class Schemas:
         return found
 
     def _target(self, reference: object) -> Schema | bool | None:
-        """What a reference within the whole schema leads to; None where it leads nowhere."""
+        """Return the target of a reference within the whole schema; None if it does not exist."""
         if reference == "#":
             return self._whole
         if not isinstance(reference, str) or not reference.startswith("#/"):
@@ -284,7 +287,7 @@ class Schemas:
     # Domains.
 
     def domain(self, given: object, depth: int = 0) -> ArgumentDomain | None:
-        """The domain of what has a schema; None where no value has it."""
+        """Return the domain of the values of a schema; None if it has no values."""
         self._left -= 1
         schema = self.flat(given)
         if isinstance(schema, bool):
@@ -309,7 +312,7 @@ class Schemas:
         return self._of_kind(schema, kind, depth)
 
     def _of_kind(self, schema: Schema, kind: object, depth: int) -> ArgumentDomain | None:
-        """The domain of the values of one of the JSON types."""
+        """Return the domain of the schema's values of one JSON type."""
         if not isinstance(kind, str) or kind not in _OF_KIND:
             return any_json(schema)
         match kind:
@@ -325,7 +328,7 @@ class Schemas:
         return found.lacking(f"not held: {', '.join(left)}") if left else found
 
     def _choice(self, schema: Schema, word: str, depth: int) -> ArgumentDomain | None:
-        """The domain of an `anyOf` or a `oneOf`."""
+        """Return the domain of an `anyOf` or a `oneOf`."""
         around = {name: schema[name] for name in schema if name != word}
         if len(schema[word]) > MOST_CHOICES or self._left < 0:
             constants = _constants(schema[word])
@@ -377,10 +380,10 @@ class Schemas:
     def _elements(
         self, schema: Schema, most: int, depth: int, lost: list[str]
     ) -> tuple[ArgumentDomain | None, int]:
-        """The domain of the elements of an array, and how many there may be."""
+        """Return the domain of an array's elements, and the most elements; append to `lost`."""
         tuple_ = schema.get("prefixItems")
         rest = schema.get("items", True)
-        if not isinstance(tuple_, list) and isinstance(rest, list):  # as drafts before 2020 have it
+        if not isinstance(tuple_, list) and isinstance(rest, list):  # drafts before 2020
             tuple_, rest = rest, schema.get("additionalItems", True)
         if not isinstance(tuple_, list):
             return self._open(rest, depth + 1), most
@@ -401,7 +404,7 @@ class Schemas:
         return _joined(found), most
 
     def _open(self, schema: object, depth: int) -> ArgumentDomain | None:
-        """The open domain of an element."""
+        """Return the open domain of an element."""
         found = self.domain(schema, depth)
         if found is None or not found.values:
             return found
@@ -452,7 +455,7 @@ class Schemas:
 
 @frozen
 class Described:
-    """A field as it is declared: its name, its domain, and whether it may be left out."""
+    """A field as it is declared: its name, its domain, and whether it may be missing."""
 
     name: str
     domain: ArgumentDomain
@@ -460,23 +463,23 @@ class Described:
 
     @property
     def choices(self) -> int:
-        """How many values it has where they are listed."""
+        """The number of its listed values; a missing optional value counts as one."""
         return len(self.domain.values) + self.optional
 
     @property
     def text(self) -> str:
-        """Name and type, as a grammar writes them."""
+        """The name and the type, as a grammar writes them."""
         return f"{name_text(self.name)}{'?' * self.optional}: {self.domain.text}"
 
 
 class Spellings:
-    """The names of a grammar: two names with one normal form (NFC) are spelt alike."""
+    """The names of a grammar. Two names with the same normal form (NFC) count as equal."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
 
     def fault(self, name: str) -> str:
-        """Why a grammar cannot have a name; empty if it can, and then it is known."""
+        """Return why a grammar cannot have a name; empty if it can. Then the name is recorded."""
         if not (1 <= len(name) <= MAX_NAME and is_plain(name) and "`" not in name):
             return f"a name has 1 to {MAX_NAME} characters, none of them hidden or a backtick"
         if not name.isascii() and self._known.setdefault(normalize("NFC", name), name) != name:
@@ -488,7 +491,7 @@ _JSON = ArgumentDomain(types=("json",))
 
 
 def any_json(schema: Schema) -> ArgumentDomain:
-    """JSON of any shape, and what the schema says of the shape as lost."""
+    """Return the domain of any JSON; all constraints of the schema are lost."""
     left = unheld(schema)
     kind = schema.get("type")
     said = ", ".join([*([json.dumps(kind)] if kind is not None else []), *left])
@@ -496,7 +499,7 @@ def any_json(schema: Schema) -> ArgumentDomain:
 
 
 def _any_object(schema: Schema) -> ArgumentDomain:
-    """Any object, and what the schema says of its members as lost."""
+    """Return the domain of any object; all constraints on its members are lost."""
     left = [name for name in unheld(schema) if name in _OBJECTS]
     left = [name for name in left if schema[name] not in (True, {}, [])]
     said = (f"its members are not held: {', '.join(left)}",) if left else ()
@@ -506,10 +509,10 @@ def _any_object(schema: Schema) -> ArgumentDomain:
 def _joined(
     found: Sequence[ArgumentDomain | None], *, exclusive: bool = False
 ) -> ArgumentDomain | None:
-    """The domain of the values of several domains.
+    """Return the union of several domains; None if no domain has a value.
 
     Args:
-        exclusive: whether a value of two of them is refused by the schema.
+        exclusive: whether the schema refuses values that are in two of the domains.
     """
     parts = list(dict.fromkeys(part for part in found if part is not None))
     if not parts:
@@ -536,7 +539,7 @@ def _joined(
         lost.append("a bound that is exclusive is let through")
     if "json" in types or None in opens:
         return ArgumentDomain(types=("json",), lost=tuple(lost))
-    # A time beside another type is a text: in a list it would be written like one.
+    # A time or date in a union becomes a text, because it is written as one.
     types = list(dict.fromkeys("text" if kind in ("time", "date") else kind for kind in types))
     if any(_is_two(types, word) for word in ("list", "object")):
         lost.append("its shape is not held: several kinds of arrays or objects")
@@ -556,7 +559,7 @@ _JSON_KIND = {"integer": "number", "time": "text", "date": "text"}
 
 
 def _overlap(parts: Sequence[ArgumentDomain]) -> bool:
-    """Whether two domains may share a value."""
+    """Return whether two of the domains may share a value."""
     if all(part.values for part in parts):
         values = [value for part in parts for value in part.values]
         return len(set(values)) < len(values)
@@ -573,12 +576,12 @@ def _overlap(parts: Sequence[ArgumentDomain]) -> bool:
 
 
 def unheld(schema: Schema) -> list[str]:
-    """The keywords of a schema that constrain values, except its type, sorted."""
+    """Return the keywords of a schema that constrain values, except `type`, sorted."""
     return sorted(set(schema) - ANNOTATIONS - {"type"})
 
 
 def has_type(value: object, kind: object) -> bool:
-    """Whether a value has one of the schema's types; without any it has."""
+    """Return whether a value has one of the types in `kind`; without types always True."""
     kinds = kind if isinstance(kind, list) else [kind] if isinstance(kind, str) else []
     if not kinds:
         return True
@@ -594,14 +597,14 @@ def has_type(value: object, kind: object) -> bool:
     return "number" in kinds or ("integer" in kinds and exact == exact.to_integral_value())
 
 
-# Words that begin a type, if they are the first value of a domain.
+# Words that begin a type if they are written first in a domain.
 _TYPES = frozenset(
     {"date", "flag", "integer", "json", "list", "number", "object", "path", "text", "time", "url"}
 )
 
 
 def value_text(value: object) -> str | None:
-    """A JSON scalar as a grammar lists it; None where programs read it differently."""
+    """Return a JSON scalar as a grammar lists it; None if programs do not agree on its value."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true" if value else "false"
     if isinstance(value, str):
@@ -612,7 +615,7 @@ def value_text(value: object) -> str | None:
 
 
 def canonical_text(value: object) -> str | None:
-    """A number as a grammar writes it; None where it is no value."""
+    """Return a number as a grammar writes it; None if the language has no such value."""
     try:
         return canonical_number(value)
     except Rejected:
@@ -620,12 +623,12 @@ def canonical_text(value: object) -> str | None:
 
 
 def quoted(text: str) -> str:
-    """A string of the grammar language, whose strings are JSON's; in ASCII."""
+    """Return a string literal of the grammar language, in ASCII; it is a JSON string."""
     return json.dumps(text)
 
 
 def name_text(name: str) -> str:
-    """A name as a grammar writes it: in backticks unless it is a plain identifier."""
+    """Return a name as a grammar writes it: in backticks unless it is a plain identifier."""
     return written([Name(name)])
 
 
@@ -634,7 +637,7 @@ def _encodes(text: str) -> bool:
 
 
 def is_number(value: object) -> bool:
-    """Whether a JSON value is a number."""
+    """Return whether a JSON value is a number."""
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
@@ -642,7 +645,7 @@ def is_number(value: object) -> bool:
 
 
 def _listed_values(schema: Schema) -> Sequence[Any] | None:
-    """The values that a schema lists; None where it lists none."""
+    """Return the values that a schema lists by `enum` or `const`; None if it lists none."""
     enum = schema.get("enum")
     if "const" in schema:
         return [schema["const"]] if not isinstance(enum, list) or schema["const"] in enum else []
@@ -650,14 +653,14 @@ def _listed_values(schema: Schema) -> Sequence[Any] | None:
 
 
 def _constants(parts: Sequence[Any]) -> list[Any] | None:
-    """The values of a choice of constants, as schemas give them titles; None for another."""
+    """Return the values of a choice that has only `const` parts; else None."""
     if not all(isinstance(part, Mapping) and unheld(part) == ["const"] for part in parts):
         return None
     return [part["const"] for part in parts]
 
 
 def _listed(schema: Schema, values: Sequence[Any]) -> ArgumentDomain | None:
-    """The domain that lists the values that have the schema's type."""
+    """Return the domain that lists all `values` of the schema's type."""
     values = [value for value in values if has_type(value, schema.get("type"))]
     if any(isinstance(value, Mapping | list) for value in values):
         return replace(_JSON, lost=("its shape is not held: enum",))
@@ -679,7 +682,7 @@ def _listed(schema: Schema, values: Sequence[Any]) -> ArgumentDomain | None:
 
 
 def _opened(values: Sequence[Any]) -> ArgumentDomain | None:
-    """The same values, open; None where no type has them."""
+    """Return an open domain with these values; None if no type has them."""
     lost: list[str] = []
     types: list[str] = []
     texts = [value for value in values if isinstance(value, str)]
@@ -745,7 +748,7 @@ def _of_multiple(schema: Schema) -> tuple[str, ...]:
 
 
 def _is_exclusive(schema: Schema, name: str) -> bool:
-    """Whether a bound is exclusive, as draft 4 says it: by `true` beside the bound."""
+    """Return whether a bound is exclusive as in draft 4: a second keyword is true."""
     return schema.get(f"exclusive{name[0].upper()}{name[1:]}") is True
 
 
@@ -789,7 +792,7 @@ def _number(schema: Schema) -> ArgumentDomain | None:
 
 
 def numbers_of(schema: Mapping[str, Any], name: str) -> list[Decimal]:
-    """The value of a bound, if it is a number; one that no double comes near bounds nothing."""
+    """Return the value of a bound as a list of one number; empty if it is none or out of range."""
     value = schema.get(name)
     exact = Decimal(str(value)) if is_number(value) else Decimal("NaN")
     return [exact] if exact.is_finite() and abs(exact.adjusted()) <= _DIGITS else []
@@ -833,7 +836,7 @@ def _text(schema: Schema) -> ArgumentDomain | None:
 
 
 def _checked_at_once(pattern: str, most: int) -> int:
-    """How long texts of a pattern may be: so that one check holds nothing up, `most` at most."""
+    """Return the greatest length, up to `most`, of texts that one quick check can match."""
     try:
         ensure_quick(pattern, most, "pattern")
     except Rejected:
@@ -847,7 +850,7 @@ def _length(schema: Mapping[str, Any], name: str, usual: int) -> int:
 
 
 def _count(schema: Schema, name: str) -> int | None:
-    """A bound on elements, if it is a whole number from 0 up."""
+    """Return a bound on elements if it is a whole number of at least 0; else None."""
     found = [one for one in numbers_of(schema, name) if one >= 0 and one == one.to_integral_value()]
     return min(int(found[0]), MOST_ELEMENTS + 1) if found else None
 

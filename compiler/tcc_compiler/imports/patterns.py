@@ -1,12 +1,12 @@
-"""Patterns of JSON Schema as patterns of the language.
+"""Translate patterns of JSON Schema into patterns of the language.
 
-JSON Schema's patterns are ECMAScript's regular expressions, found anywhere in a text; the dialect
-is about whole values, and linear in time (docs/spec/core.md, section 4).  So an expression is read
-into a tree, its anchors are taken off or made up for, and every class is written out.  What has no
-counterpart (looking around, back references, word boundaries, characters that a grammar does not
-write) gives None.
-Specification: docs/spec/imports.md, section 2.  Cost: linear in a pattern, which has at most
-4,096 characters.
+JSON Schema has ECMAScript's regular expressions, which match anywhere in a text. Patterns of the
+language match whole values, in linear time (docs/spec/core.md, section 4). So an expression is read
+into a tree. Its anchors are removed; at an end without an anchor ``.*`` is added. Every class is
+written out. Lookaround, back references, word boundaries, and characters that a grammar may not
+contain have no counterpart; the result is then None.
+Specification: docs/spec/imports.md, section 2. Cost: linear in a pattern, which has at most 4,096
+characters.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LAST = 0x10FFFF
 _DEEPEST = 60
 _DIGIT = ((0x30, 0x39),)
 _WORD = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
-# ECMAScript's white space, but for the three characters that no grammar writes.
+# ECMAScript's white space, without the three characters that no grammar may contain.
 _SPACE = merged(
     tuple(
         (ord(char), ord(char))
@@ -43,18 +43,18 @@ _DOT = complement(((0x0A, 0x0A), (0x0D, 0x0D)))
 _ALL = ((0, _LAST),)
 _ANYTHING = ".*"
 _MARKS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
-_SYNTAX = frozenset("\\.+*?()[]{}^$|")  # what other dialects, too, take with a backslash
+_SYNTAX = frozenset("\\.+*?()[]{}^$|")  # escaped by a backslash, which other dialects also accept
 _REPEATS = re.compile(r"\{([0-9]{1,4})(,([0-9]{0,4}))?\}")
 _HEX = re.compile(r"x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}")
 
 
 class _Other(Exception):
-    """Raised for an expression that the dialect cannot express."""
+    """Raised if the dialect cannot express an expression."""
 
 
 @frozen(kw_only=False)
 class _Piece:
-    """A part of an alternative: text of the dialect, an anchor, or a group's alternatives."""
+    """A part of an alternative: text of the dialect, an anchor, or the alternatives of a group."""
 
     text: str = ""
     anchor: str = ""
@@ -65,7 +65,7 @@ _Alternatives: TypeAlias = "list[list[_Piece]]"
 
 
 def dialect_of(pattern: str) -> str | None:
-    """The same pattern for whole values, in the dialect; None where it has no counterpart."""
+    """Return the pattern in the dialect, for whole values; None if it has no counterpart."""
     if len(pattern) > MAX_PATTERN:
         return None
     try:
@@ -77,14 +77,14 @@ def dialect_of(pattern: str) -> str | None:
 
 
 class _Reader:
-    """Reads one expression, from left to right."""
+    """Reads one expression from left to right."""
 
     def __init__(self, source: str) -> None:
         self._source = source
         self._at = self._depth = 0
 
     def whole(self) -> str:
-        """The expression in the dialect, about whole values."""
+        """Return the expression in the dialect, for whole values."""
         alternatives = self._alternatives()
         if self._at < len(self._source):
             raise _Other
@@ -113,7 +113,7 @@ class _Reader:
         mark = self._mark()
         if mark is None:
             return piece
-        self._take("?")  # a lazy one finds the same texts
+        self._take("?")  # a lazy quantifier matches the same texts
         text = _joined(piece)
         return _Piece(text=f"{text}{mark}" if text else "")
 
@@ -138,7 +138,7 @@ class _Reader:
             return _Piece(text=_class_text(self._escape(False)))
         char = self._peek()
         if char in "*+?" or _REPEATS.match(self._source, self._at):
-            raise _Other  # there is nothing that it could repeat
+            raise _Other  # a quantifier with nothing to repeat
         self._at += 1
         return _Piece(text=_char(ord(char)))
 
@@ -215,7 +215,7 @@ class _Reader:
 
 
 def _flat(alternatives: _Alternatives) -> _Alternatives:
-    """Alternatives that are one group each are those of the group: its anchors are theirs."""
+    """Replace alternatives that consist of one group by the group's; anchors then apply to each."""
     found: _Alternatives = []
     for pieces in alternatives:
         inner = pieces[0].group if len(pieces) == 1 else None
@@ -231,7 +231,7 @@ def _anchored(pieces: list[_Piece]) -> str:
 
 
 def _joined(piece: _Piece) -> str:
-    """The text of a piece that stands in no place for an anchor."""
+    """Return the text of a piece at a place where no anchor is allowed."""
     if piece.anchor:
         raise _Other
     if piece.group is None:
@@ -240,7 +240,7 @@ def _joined(piece: _Piece) -> str:
 
 
 def _class_text(ranges: Ranges) -> str:
-    """A class of the dialect: those that reach to the last character are written by the others."""
+    """Return a class as text; if it has the last character, it is written as a complement."""
     if ranges == _ALL:
         return "."
     if not ranges:

@@ -1,9 +1,9 @@
-"""An import refreshed: an author's grammar with what came to the tools since it was made.
+"""Refresh an import: add new tools and fields to an author's grammar.
 
-The author's text stays as it is.  New tools and new fields are added, with the types of their
-schemas.  Tools and fields that are gone or differ are reported and stay, because statements may
-name them and an author may have narrowed a type.
-Specification: docs/spec/imports.md, section 2.  Cost: linear in the grammar and in the tools.
+The author's text is kept. New tools and new fields are added, with the types of their schemas.
+Tools and fields that have disappeared or changed are reported but kept: statements may use them,
+and the author may have narrowed a type on purpose.
+Specification: docs/spec/imports.md, section 2. Cost: linear in the grammar and in the tools.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tcc_compiler.syntax.tree import Token, Tree, text_of
 
 @frozen
 class Change:
-    """A difference between a grammar and the tools as they are now.
+    """A difference between a grammar and the current tools.
 
     Attributes:
         kind: ``came``, ``went`` or ``changed``.
         tool: the name of the tool.
         field: the name of the argument or answer; empty for the tool itself.
-        old, new: the declarations, as far as there is one.
+        old, new: the declarations; empty where there is none.
     """
 
     kind: Literal["came", "went", "changed"]
@@ -44,9 +44,9 @@ class Refreshed:
     """A refreshed grammar.
 
     Attributes:
-        text: empty if the grammar has mistakes of syntax.
+        text: the new text; empty if the grammar has syntax errors.
         changes: in the order of the tools' names.
-        diagnostics: the mistakes.
+        diagnostics: the syntax errors.
     """
 
     text: str
@@ -55,7 +55,7 @@ class Refreshed:
 
 
 def refreshed(source: Source, tools: Sequence[ToolDeclaration]) -> Refreshed:
-    """The grammar of a source with what came to the tools."""
+    """Return the grammar of a source with everything that is new in the tools."""
     report = Report([source])
     statements = parse(source, 0, report).statements
     if report.failed:
@@ -93,7 +93,7 @@ def refreshed(source: Source, tools: Sequence[ToolDeclaration]) -> Refreshed:
 def _replaced(
     text: str, edits: Sequence[tuple[int, str]], tree: Tree, new: str
 ) -> tuple[str, list[tuple[int, str]]]:
-    """The text with a statement replaced, and the edits at their new places."""
+    """Return the text with a statement replaced, and the edits moved accordingly."""
     grown = len(new) - (tree.end - tree.start)
     moved = [(at + grown if at >= tree.end else at, inserted) for at, inserted in edits]
     return text[: tree.start] + new + text[tree.end :], moved
@@ -102,7 +102,7 @@ def _replaced(
 def _compared(
     text: str, tree: Tree, tool: ToolDeclaration
 ) -> tuple[list[Change], list[tuple[int, str]]]:
-    """How the arguments and answers of a tool differ, and what is inserted."""
+    """Return how the arguments and answers of a tool differ, and the edits to insert new ones."""
     changes: list[Change] = []
     edits: list[tuple[int, str]] = []
     name = tree.trees("name")[0]
@@ -151,7 +151,7 @@ def _name(tree: Tree) -> str:
 
 
 def _field_name(text: str) -> str:
-    """The name at the start of a declared field."""
+    """Return the name at the start of a declared field."""
     if text.startswith("`"):
         return text[1 : text.index("`", 1)]
     return text.partition(":")[0].rstrip("?")

@@ -1,1 +1,1 @@
-"""The grammar language: source texts, tokens, syntax trees, diagnostics with their spans."""
+"""The grammar language: source texts, values, diagnostics with spans, and their catalogue."""

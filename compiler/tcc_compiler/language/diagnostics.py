@@ -1,8 +1,8 @@
-"""Diagnostics: what is wrong, where, and how to correct it; collected, and rendered as text.
+"""Diagnostics name an error, its place and a correction. They are collected and rendered here.
 
-Codes and their explanations stand in :mod:`tcc_compiler.language.catalogue`.  Rendering is pure:
-the same diagnostic and sources give the same text.  Control and hidden characters of a source are
-escaped.  Cost: linear in what is shown.
+Codes and their explanations are in :mod:`tcc_compiler.language.catalogue`. Rendering has no side
+effects: equal diagnostics and sources give equal texts. Control and hidden characters of a source
+are escaped. Cost: linear in the rendered text.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tcc_compiler.language.source import Region, Source, Span
 Severity: TypeAlias = 'Literal["error", "warning", "note"]'
 MAX_DIAGNOSTICS = 200
 _TICKS = 512
-_MOST_KNOWN = 5000  # names that a misspelt one is compared with
-_MOST_LIKELY = 60  # of these, closely
+_MOST_KNOWN = 5000  # the most names that a misspelt name is compared with
+_MOST_LIKELY = 60  # the most names that are compared closely
 _MOST_SHOWN = 8
 _WINDOW = 160
 _TAB = "    "
@@ -29,7 +29,7 @@ _TAB = "    "
 
 @frozen
 class Note:
-    """A further message, most often about a second place."""
+    """A further message, usually about a second place."""
 
     message: str
     span: Span | None = None
@@ -41,11 +41,11 @@ class Diagnostic:
 
     Attributes:
         code: stable, such as ``TCC101``; explained by :mod:`tcc_compiler.language.catalogue`.
-        severity: after an error there is no core, or no artifact.
-        message: what is wrong, a sentence without its full stop.
-        span: where; None where the message is about no place of a source.
+        severity: with an error there is no core, or no artifact.
+        message: a sentence about the problem, without its full stop.
+        span: its place; None if it is about no place of a source.
         hint: how to correct it.
-        notes: other places that matter.
+        notes: further messages, often about other places.
     """
 
     code: str
@@ -59,7 +59,7 @@ class Diagnostic:
 class Report:
     """Collects the errors of one reading of a grammar, and returns them sorted by place.
 
-    Every pass of the front end has one, so it counts their steps too, for the time limit.
+    Every pass of the front end has a report, so it also counts their steps for the time limit.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class Report:
         """Begin a reading.
 
         Args:
-            sources: by number, as regions name them; passes may append to it.
-            check_time: called every few hundred steps; it ends the reading by raising.
+            sources: by their numbers in regions. Passes may append to it.
+            check_time: called every few hundred steps. It ends the reading by raising.
         """
         self._sources = sources
         self._check_time = check_time
@@ -84,7 +84,7 @@ class Report:
         hint: str | None = None,
         notes: Sequence[tuple[str, Region]] = (),
     ) -> None:
-        """Add an error; the same one at the same place counts once."""
+        """Add an error; an equal error at the same place is added only once."""
         key = (region.source, region.start, region.end, code, message)
         self._errors.setdefault(
             key,
@@ -98,7 +98,7 @@ class Report:
         )
 
     def tick(self, steps: int = 1) -> None:
-        """Count `steps` small steps: tokens, nodes, terms, calls."""
+        """Count small steps, such as tokens, nodes, terms or calls; check the time now and then."""
         self._ticks += steps
         if self._ticks >= _TICKS:
             self._ticks = 0
@@ -106,21 +106,21 @@ class Report:
                 self._check_time()
 
     def span(self, region: Region) -> Span:
-        """The span of a region of any of the sources."""
+        """Return the span of a region of any source."""
         return self._sources[region.source].span(region)
 
     @property
     def failed(self) -> bool:
-        """True as soon as there is an error."""
+        """True if there is an error."""
         return bool(self._errors)
 
     @property
     def full(self) -> bool:
-        """True when further errors would not be shown."""
+        """True if there are so many errors that further ones would not be returned."""
         return len(self._errors) > MAX_DIAGNOSTICS
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """All errors by file, place and code; past the limit, one that says there are more."""
+        """Return the errors sorted by place; past the limit, a last one says there are more."""
         ordered = [self._errors[key] for key in sorted(self._errors)]
         if len(ordered) <= MAX_DIAGNOSTICS:
             return tuple(ordered)
@@ -130,7 +130,7 @@ class Report:
 
 
 def suggest(word: str, known: Sequence[str]) -> str | None:
-    """A hint that names the closest of `known`, if one is close; the work is bounded."""
+    """Return a hint that names the closest of `known`, or None; only some names are compared."""
     if not 0 < len(word) <= 64:
         return None
     folded = word.casefold()
@@ -141,7 +141,7 @@ def suggest(word: str, known: Sequence[str]) -> str | None:
         alike = other[:1] == word[0] or other[-1:] == word[-1]
         if alike and abs(len(other) - len(word)) <= 3:
             likely.append(other)
-    from difflib import get_close_matches  # here: most grammars have no misspelt name
+    from difflib import get_close_matches  # imported here: most grammars have no misspelt name
 
     nearest = nlargest(_MOST_LIKELY, likely, key=lambda other: _shared(other, word))
     close = get_close_matches(word, nearest, n=1, cutoff=0.6)
@@ -149,7 +149,7 @@ def suggest(word: str, known: Sequence[str]) -> str | None:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters two words share at their beginnings and ends."""
+    """Return how many characters two words share at the beginning plus at the end."""
     pairs = list(zip(one, other, strict=False))
     back = zip(reversed(one), reversed(other), strict=False)
     ahead = sum(1 for _ in takewhile(_alike, pairs))
@@ -161,7 +161,7 @@ def _alike(pair: tuple[str, str]) -> bool:
 
 
 def some(texts: Sequence[str], joint: str = ", ") -> str:
-    """The first few of some texts of a source, with how many there are where those are not all."""
+    """Return the first few texts, joined; if there are more, with their number."""
     shown = joint.join(
         text if len(text) <= 40 else text[:30] + "..." for text in texts[:_MOST_SHOWN]
     )
@@ -169,21 +169,21 @@ def some(texts: Sequence[str], joint: str = ", ") -> str:
 
 
 def quote(text: str) -> str:
-    """A word of the source between quotes, cut where it is long."""
+    """Return a word of the source in quotes; a long word is cut."""
     return f"'{cut(text)}'"
 
 
 def cut(text: str) -> str:
-    """A word of the source, without its middle where it is long."""
+    """Return a word of the source; of a long word the middle is left out."""
     return text if len(text) <= 60 else f"{text[:45]}...{text[-12:]}"
 
 
 def render(diagnostic: Diagnostic, sources: Mapping[str, Source]) -> str:
-    """The diagnostic as plain text, with the source line and carets; no newline at the end.
+    """Return the diagnostic as plain text with the source line and carets, no final newline.
 
     Args:
-        diagnostic: what to show.
-        sources: the sources by name; a file that is not among them is shown without its line.
+        diagnostic: the diagnostic to show.
+        sources: the sources by name. A file that is missing here is shown without its line.
     """
     head = f"{diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}"
     lines = _block(diagnostic.span, head, sources)
@@ -207,7 +207,7 @@ def _block(span: Span | None, head: str, sources: Mapping[str, Source]) -> list[
 
 
 def _window(line: str, span: Span) -> tuple[str, str]:
-    """The part of a line around the span, and the carets below it."""
+    """Return the part of a line around the span, and the carets to write below it."""
     start = min(span.column - 1, len(line))
     stop = span.end_column - 1 if span.end_line == span.line else len(line)
     stop = max(stop, start + 1)
@@ -226,7 +226,7 @@ def _window(line: str, span: Span) -> tuple[str, str]:
 
 
 def _columns(char: str) -> int:
-    """How many columns of a terminal a character takes, as it is shown."""
+    """Return how many columns of a terminal a character takes, as it is shown."""
     if char == "\t":
         return len(_TAB)
     if not is_plain(char):

@@ -1,9 +1,10 @@
 """Source texts: from bytes to characters, and from character offsets to lines and columns.
 
-Which files are accepted is decided here: regular files in UTF-8 without byte order mark and NUL, of
-at most 8 MiB together (docs/spec/language.md, section 2).  A region is cheap (three integers) and
-stands on every token and tree node; a span is what a diagnostic shows: lines and columns count from
-1, columns in characters, ends are exclusive.  Cost: linear in the bytes; a bisection a look-up.
+This module decides which files are accepted: regular files in UTF-8, without byte order mark and
+NUL, of at most 8 MiB together (docs/spec/language.md, section 2). A region is three integers; every
+token and tree node has one. A span is for diagnostics. Its lines and columns count from 1,
+columns in characters, and its end is exclusive. Cost: linear in the bytes; one bisection per
+lookup.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from tcc_compiler.frozen import frozen
 
 
 class Region(NamedTuple):
-    """Characters `start` to `end` of the source with number `source` (0 is the root file)."""
+    """The characters `start` to `end` (exclusive) of source number `source`; 0 is the root file."""
 
     source: int
     start: int
     end: int
 
     def to(self, other: Region) -> Region:
-        """From the start of this region to the end of `other`, in the same source."""
+        """Return the region from this one's start to the end of `other`, in the same source."""
         return Region(self.source, self.start, other.end)
 
 
@@ -36,8 +37,8 @@ class Span:
 
     Attributes:
         file: the name that the file was read under.
-        line, column: the first character, from 1; columns in characters.
-        end_line, end_column: just past the last character.
+        line, column: the first character; both count from 1, columns in characters.
+        end_line, end_column: the place just after the last character.
     """
 
     file: str
@@ -49,7 +50,7 @@ class Span:
 
 MAX_SOURCE_BYTES = 8 * 1024 * 1024
 _WHAT_IS_READ = "a grammar is a text file; an artifact is opened by `tcc inspect`"
-# A string or a comment, in which a parenthesis is none; or a parenthesis.
+# Matches a string or comment, in which parentheses do not count, or a parenthesis.
 _MARK = re.compile(r'"(?:[^"\\]|\\.)*"|#[^\n]*|[()]')
 
 
@@ -58,11 +59,12 @@ class Source:
     """A text that was read.
 
     Attributes:
-        name: how diagnostics name it.
+        name: its name in diagnostics.
         text: its characters.
-        path: the resolved path, None for a text that comes from no file.
+        path: the resolved path; None if the text comes from no file.
         starts: the offset of each line's first character.
-        folder: where the files are that a text from no file may use; None where it uses none.
+        folder: for a text from no file, the folder of the files that it may use; None if it may use
+            none.
     """
 
     name: str
@@ -72,12 +74,12 @@ class Source:
     folder: Path | None = None
 
     def place(self, offset: int) -> tuple[int, int]:
-        """The line and the column of a character offset, both from 1."""
+        """Return the line and the column of a character offset, both from 1."""
         line = bisect_right(self.starts, offset)
         return line, offset - self.starts[line - 1] + 1
 
     def span(self, region: Region) -> Span:
-        """The span of a region of this source."""
+        """Return the span of a region of this source."""
         line, column = self.place(region.start)
         end_line, end_column = self.place(region.end)
         return Span(
@@ -85,7 +87,7 @@ class Source:
         )
 
     def statement(self, span: Span) -> str:
-        """The text of a statement; a span ends before the parentheses that end an expression."""
+        """Return a statement's text with its closing parentheses, which its span may lack."""
         start = self.starts[span.line - 1] + span.column - 1
         end = self.starts[span.end_line - 1] + span.end_column - 1
         depth = 0
@@ -97,7 +99,7 @@ class Source:
         return self.text[start:end]
 
     def line(self, number: int) -> str:
-        """A line by its number from 1, without its end; empty past the last."""
+        """Return the line with this number, from 1, without its end; empty past the last line."""
         if not 1 <= number <= len(self.starts):
             return ""
         end = self.starts[number] if number < len(self.starts) else len(self.text)
@@ -105,7 +107,7 @@ class Source:
 
 
 def source_of(text: str, name: str, path: Path | None = None, folder: Path | None = None) -> Source:
-    """The source that holds `text`."""
+    """Return a source with this text."""
     starts = [0]
     at = text.find("\n")
     while at >= 0:
@@ -116,7 +118,12 @@ def source_of(text: str, name: str, path: Path | None = None, folder: Path | Non
 
 @frozen
 class Unreadable:
-    """Why bytes are no source text: a diagnostic's code, message and hint, and its offset."""
+    """The reason why bytes are no source text, with the code, message and hint of a diagnostic.
+
+    Attributes:
+        offset: the character offset of the problem.
+        text: the readable text before it.
+    """
 
     code: str
     message: str
@@ -126,7 +133,7 @@ class Unreadable:
 
 
 def read_bytes(path: Path, limit: int = MAX_SOURCE_BYTES) -> bytes | Unreadable:
-    """The bytes of a regular file of at most `limit` bytes; never waits on a pipe or a device."""
+    """Return the bytes of a regular file, at most `limit`; never wait on a pipe or device."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             message = "this is not a regular file"
@@ -142,7 +149,7 @@ def read_bytes(path: Path, limit: int = MAX_SOURCE_BYTES) -> bytes | Unreadable:
 
 
 def too_large(limit: int = MAX_SOURCE_BYTES) -> Unreadable:
-    """The refusal of more than `limit` bytes of source."""
+    """Return the refusal of more than `limit` bytes of source."""
     return Unreadable(
         code="TCC107",
         message=f"the source is larger than the limit of {limit} bytes",
@@ -151,7 +158,7 @@ def too_large(limit: int = MAX_SOURCE_BYTES) -> Unreadable:
 
 
 def decode(data: bytes) -> str | Unreadable:
-    """The characters of UTF-8 bytes; or the first byte that is not UTF-8, or NUL."""
+    """Return the text of UTF-8 bytes, or the problem: bad UTF-8, NUL, byte order mark."""
     if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         wide = not data.startswith(b"\xef")
         return Unreadable(

@@ -1,1 +1,1 @@
-"""The one layout of a grammar: `tcc fmt`."""
+"""The layout of a grammar that `tcc fmt` writes."""

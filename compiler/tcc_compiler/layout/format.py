@@ -1,8 +1,9 @@
-"""A grammar's text in its one layout, with every comment where it belongs.
+"""Write a grammar's text in the standard layout, with every comment at its place.
 
-The layout follows from the trees and the comments.  It keeps comments at the end of a line there,
-and other comments on separate lines.  It keeps one blank line between statements.  The result is
-parsed again, to make sure that it has the same tokens and comments.  Cost: linear in the text.
+The layout is determined by the syntax trees and the comments. Comments at the end of a line stay
+there; other comments stay on separate lines. At most one blank line is kept between statements. The
+result is parsed again, to make sure that it has the same tokens and comments. Cost: linear in the
+text.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tcc_compiler.layout.statements import Layout
 from tcc_compiler.syntax.parse import parse
 from tcc_compiler.syntax.tree import Tree, tokens_of
 
-# A blank line is between statements of different paragraphs.
+# A blank line separates statements of different paragraphs.
 _PARAGRAPHS: Sequence[tuple[str, ...]] = (
     ("header", "currency", "use"),
     ("given", "learned"),
@@ -34,7 +35,7 @@ _PARAGRAPH = {kind: number for number, kinds in enumerate(_PARAGRAPHS) for kind 
 
 
 class LayoutError(Exception):
-    """The laid out text would not be the same grammar: a defect of this package."""
+    """Raised if the result would not be the same grammar, which is a defect of this package."""
 
 
 @frozen
@@ -42,9 +43,9 @@ class Formatted:
     """A text and its layout.
 
     Attributes:
-        source: the text; empty where its bytes are no text.
-        text: the layout; None where the text has a mistake of syntax.
-        diagnostics: those mistakes.
+        source: the text; empty if the bytes are no text.
+        text: the text in the standard layout; None if there are syntax errors.
+        diagnostics: the syntax errors.
     """
 
     source: sources.Source
@@ -55,12 +56,12 @@ class Formatted:
 def format_bytes(
     data: bytes | sources.Unreadable, name: str, check_time: Callable[[], None] | None = None
 ) -> Formatted:
-    """The layout of a file's bytes.
+    """Return the layout of a file's bytes.
 
     Args:
-        data: the bytes, or why there are none.
-        name: how diagnostics name the file.
-        check_time: called every few hundred steps; it ends the work by raising.
+        data: the bytes, or the reason why they cannot be read.
+        name: the name of the file in diagnostics.
+        check_time: called every few hundred steps. It ends the work by raising.
     """
     text: str | sources.Unreadable
     if isinstance(data, bytes):
@@ -77,7 +78,7 @@ def format_bytes(
 
 
 def format_text(text: str, name: str = "<text>") -> Formatted:
-    """The layout of a text."""
+    """Return the layout of a text."""
     try:
         return format_bytes(text.encode(), name)
     except UnicodeEncodeError as error:
@@ -88,10 +89,10 @@ def format_text(text: str, name: str = "<text>") -> Formatted:
 def format_source(
     source: sources.Source, check_time: Callable[[], None] | None = None
 ) -> Formatted:
-    """The layout of a source.
+    """Return the layout of a source.
 
     Raises:
-        LayoutError: a defect: the tokens or the comments would change.
+        LayoutError: the tokens or comments would change, which is a defect.
     """
     report = Report([source], check_time)
     file = parse(source, 0, report)
@@ -107,7 +108,7 @@ def format_source(
 
 
 def _gaps(text: str, statements: Sequence[Tree]) -> dict[int, Gap]:
-    """The comments before each token, by its offset; those after the last by the text's length."""
+    """Return the comments before each token, by its offset; the last by the length of the text."""
     gaps: dict[int, Gap] = {}
     at = 0
     for statement in statements:
@@ -141,10 +142,10 @@ def _written(text: str, statements: Sequence[Tree], gaps: Mapping[int, Gap]) -> 
 
 
 def _write_between(parts: list[str], gap: Gap, *, parted: bool) -> None:
-    """Write the space between two statements, from the end of the first to the next line.
+    """Write the space between two statements, from the end of the first to the start of the second.
 
     Args:
-        parted: there is a blank line, and if nowhere else, then before the comments.
+        parted: True requires a blank line; without one between comments, it is before them.
     """
     begun = bool(parts)
     if gap.trailing is not None:
@@ -164,7 +165,7 @@ def _write_between(parts: list[str], gap: Gap, *, parted: bool) -> None:
 def _require_same(
     text: str, statements: Sequence[Tree], gaps: Mapping[int, Gap], written: str
 ) -> None:
-    """Read the written text again: it has the same tokens, and the same comments between them."""
+    """Check that the written text has the same tokens, and the same comments between them."""
     source = sources.source_of(written, "<laid out>")
     report = Report([source])
     again = parse(source, 0, report).statements
@@ -175,7 +176,7 @@ def _require_same(
 
 
 def _content(text: str, statements: Sequence[Tree], gaps: Mapping[int, Gap]) -> list[list[str]]:
-    """The tokens and comments of each statement, and the comments at the end of the text."""
+    """Return the tokens and comments of each statement, and the comments at the end of the text."""
     content = []
     for statement in statements:
         said: list[str] = []

@@ -1,8 +1,8 @@
-"""Texts, breaks and groups of them, and how they become lines.
+"""Elements of a layout (texts, breaks and groups), and how they are turned into lines.
 
-After Oppen, "Prettyprinting", TOPLAS 2(4), 1980: a group is on one line if it fits.  Else it has
-a new line at each of its breaks.  A filled group has new lines only where the next part does not
-fit.  Comments of the source force new lines.  Cost: constant for each element.
+After Oppen, "Prettyprinting", TOPLAS 2(4), 1980: if a group fits on one line, it is written on one
+line. Otherwise it has a new line at each of its breaks. A filled group has new lines only where the
+next part does not fit. Comments of the source force new lines. Cost: constant for each element.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Gap:
     """The comments between two tokens.
 
     Attributes:
-        trailing: the comment on the line on which the first token ends, if there is one.
-        own: those on separate lines, in order.
+        trailing: the comment on the line where the first token ends; None if there is none.
+        own: the comments on separate lines, in order.
         apart: whether a blank line is after the last of them.
     """
 
@@ -48,7 +48,7 @@ class Gap:
     apart: bool = False
 
     def comments(self) -> list[str]:
-        """The texts, in order."""
+        """Return the texts of the comments, in order."""
         first = [] if self.trailing is None else [self.trailing]
         return first + [comment.text for comment in self.own]
 
@@ -57,7 +57,7 @@ NOTHING = Gap()
 
 
 def gap_of(text: str, start: int, end: int) -> Gap:
-    """The gap from `start`, the end of a token or the start of the text, to `end`."""
+    """Return the gap from `start`, the end of a token or the start of the text, to `end`."""
     if text.find("#", start, end) < 0:
         return NOTHING
     trailing = None
@@ -81,8 +81,9 @@ class Separator:
 
     Attributes:
         flat: the text between them on one line.
-        breaks: whether a new line may be there; `always`: it is there.
-        offset: how far that line begins from where those of the group do.
+        breaks: whether a new line may be here.
+        always: whether a new line has to be here.
+        offset: the indentation of that line relative to the lines of the group.
     """
 
     flat: str
@@ -94,7 +95,7 @@ class Separator:
 GLUE = Separator("")
 SPACE = Separator(" ")
 LINE = Separator(" ", True)
-LOOSE = Separator("", True)  # a break that is nothing on one line
+LOOSE = Separator("", True)  # a break without a space on one line
 NEW_LINE = Separator(" ", True, True)
 END_OF_BLOCK = Separator(" ", True, True, -2)
 
@@ -104,10 +105,10 @@ class Open:
     """The beginning of a group.
 
     Attributes:
-        fill: a new line only where the next part does not fit, not at all breaks.
-        indent: where new lines begin: from where those of the group around do.
-        aligned: `indent` counts from the column that the group begins at.
-        listed: a part that took several lines is the last one on its line.
+        fill: True: new lines only where the next part does not fit. False: at all breaks or none.
+        indent: the indentation of new lines, relative to the group around.
+        aligned: True: `indent` is relative to the column where the group begins.
+        listed: True: after a part that took several lines, a new line begins.
     """
 
     fill: bool
@@ -123,7 +124,7 @@ class Close:
 
 @frozen(kw_only=False, eq=False)
 class Break:
-    """A place for a new line; with comments, or if `always`, there is one."""
+    """A place for a new line. With comments, or if `always` is True, there is a new line."""
 
     flat: str
     offset: int
@@ -132,7 +133,7 @@ class Break:
 
     @property
     def forced(self) -> bool:
-        """Return whether a new line has to be here."""
+        """True if a new line has to be here."""
         return self.always or self.gap is not NOTHING
 
 
@@ -147,7 +148,7 @@ class Elements:
 
         Args:
             text: the source.
-            gaps: by the offset of a token, the comments before it.
+            gaps: the comments before each token, by the offset of the token.
         """
         self.made: list[Element] = []
         self._text = text
@@ -164,7 +165,7 @@ class Elements:
         self.made.append(Close())
 
     def before(self, start: int, separator: Separator) -> None:
-        """Put the space before the token at an offset, with its comments."""
+        """Add the space before the token at an offset, with its comments."""
         gap = self._gaps.get(start, NOTHING)
         if separator.breaks or gap is not NOTHING:
             self.made.append(Break(separator.flat, separator.offset, gap, separator.always))
@@ -172,21 +173,21 @@ class Elements:
             self.made.append(separator.flat)
 
     def put(self, token: Token) -> None:
-        """Take a token, as it was written."""
+        """Add a token as it was written."""
         self.made.append(self._text[token.start : token.end])
 
 
 def lines_of(elements: Sequence[Element], width: int = WIDTH) -> str:
-    """The text of a statement, without a newline at its end."""
+    """Return the text of a statement, without a final newline."""
     ends, forced = _measured(elements)
     return _Printer(width).run(elements, ends, forced)
 
 
 def _measured(elements: Sequence[Element]) -> tuple[list[int], set[int]]:
-    """How wide each group or break is on one line, and the groups with a forced line inside.
+    """Return the width of each group or break on one line, and the groups with a forced new line.
 
-    The width of a group includes what is glued behind it.  That of a break is the text up to the
-    next break of its group, or of one around it.
+    The width of a group includes the text up to the next break after it. The width of a break is
+    the text up to the next break of its group, or of a group around it.
     """
     starts, at = [], 0
     for element in elements:
@@ -195,9 +196,9 @@ def _measured(elements: Sequence[Element]) -> tuple[list[int], set[int]]:
             at += len(element if isinstance(element, str) else element.flat)
     ends = [0] * len(elements)
     forced: set[int] = set()
-    following = stop = at  # the next break of all, the next one that is forced
-    outer: list[tuple[int, bool]] = []  # of each group around: the break behind it, any forced
-    levels = [at]  # by depth: the next break that is no deeper
+    following = stop = at  # where the next break begins, and the next forced break
+    outer: list[tuple[int, bool]] = []  # for each group around: the next break after it; any forced
+    levels = [at]  # for each depth: the next break that is not deeper
     inside = False
     for index in range(len(elements) - 1, -1, -1):
         element = elements[index]
@@ -225,10 +226,10 @@ class _Group:
     """An open group.
 
     Attributes:
-        flat: whether it is on one line.
+        flat: whether it is written on one line.
         fill, listed: as in its `Open`.
-        indent: the column at which its new lines begin.
-        line: the line on which its current part begins.
+        indent: the column of its new lines.
+        line: the number of the line where its current part begins.
     """
 
     flat: bool
@@ -239,7 +240,7 @@ class _Group:
 
 
 class _Printer:
-    """One pass over the elements.
+    """Writes the elements in one pass.
 
     Invariant: `column` and `line` are the place of the next text.
     """

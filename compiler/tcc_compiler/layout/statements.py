@@ -1,7 +1,7 @@
-"""The layout of each kind of tree: what is between its parts, and where a line may end.
+"""The layout of each kind of syntax tree: the spaces between its parts, and possible new lines.
 
-`_KINDS` has an entry for each kind whose layout is not the plain one: all parts with a space
-between them.  Cost: linear in the tree; as deep as the tree is high.
+By default a space separates the parts. `_KINDS` has an entry for each kind of tree with another
+layout. Cost: linear in the tree; the recursion is as deep as the tree.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _Between = Callable[[Tree, Part, Part], Separator]
 
 
 class Layout:
-    """Puts the parts of a statement in order.
+    """Writes the parts of a statement in order.
 
     Attributes:
-        made: takes the texts, breaks and groups.
+        made: receives the texts, breaks and groups.
     """
 
     def __init__(self, made: Elements) -> None:
         self.made = made
 
     def put(self, part: Part, separator: Separator | None = None) -> None:
-        """Put a tree or token, behind a separator."""
+        """Write a tree or token, after a separator if there is one."""
         if isinstance(part, Token):
             if separator is not None:
                 self.made.before(part.start, separator)
@@ -45,28 +45,28 @@ class Layout:
         _KINDS.get(part.kind, Layout.plain)(self, part)
 
     def parts(self, tree: Tree, between: _Between) -> None:
-        """Put the parts of a tree with what `between` says between them."""
+        """Write the parts of a tree; `between` returns the separator between two of them."""
         before: Part | None = None
         for part in tree.parts:
             self.put(part, None if before is None else between(tree, before, part))
             before = part
 
     def plain(self, tree: Tree) -> None:
-        """Put the parts with spaces between them."""
+        """Write the parts with spaces between them."""
         self.parts(tree, _spaced)
 
     def glued(self, tree: Tree) -> None:
-        """Put the parts with nothing between them."""
+        """Write the parts with nothing between them."""
         self.parts(tree, lambda tree, before, part: GLUE)
 
     def filled(self, tree: Tree, indent: int = 2) -> None:
-        """Put the parts in a group whose lines are filled."""
+        """Write the parts in a group whose lines are filled."""
         self.made.open(fill=True, indent=indent)
         self.parts(tree, _spaced)
         self.made.close()
 
     def listed(self, tree: Tree) -> None:
-        """Put a list in brackets; a line that goes on begins behind the bracket."""
+        """Write a list in brackets; further lines are aligned after the opening bracket."""
         self.made.open(fill=True)
         opened = False
         before: Part | None = None
@@ -86,13 +86,13 @@ class Layout:
         self.made.close()
 
     def joined(self, tree: Tree) -> None:
-        """Put operands and their operator; each operand has a line if they do not fit on one."""
+        """Write operands with their operator, on one line or each operand on its own line."""
         self.made.open(fill=False, indent=2)
         self.parts(tree, _before_operator)
         self.made.close()
 
     def summed(self, tree: Tree) -> None:
-        """Put a sum, product, comparison, window: lines are filled, and break before operators."""
+        """Write a sum, product, comparison or window: filled lines, breaks before operators."""
         self.made.open(fill=True, indent=2)
         self._operands(tree)
         self.made.close()
@@ -108,7 +108,7 @@ class Layout:
             before = part
 
     def compared(self, tree: Tree) -> None:
-        """Put a comparison; the values of `x = a | b` continue below the `=`."""
+        """Write a comparison; the values of `x = a | b` continue below the `=`."""
         if tree.trees()[-1].kind != "either_of":
             self.summed(tree)
             return
@@ -121,7 +121,7 @@ class Layout:
         self.made.close()
 
     def grouped(self, tree: Tree) -> None:
-        """Put what is in brackets."""
+        """Write an expression in brackets."""
         self.made.open(fill=True, indent=1, aligned=True)
         self.parts(tree, lambda tree, before, part: GLUE)
         self.made.close()
@@ -129,7 +129,7 @@ class Layout:
     # Statements.
 
     def clauses(self, tree: Tree) -> None:
-        """Put `before` or `finally`: a clause on the line, or a block with a line for each."""
+        """Write `before` or `finally`: one clause, or a block with a line for each clause."""
         block = tree.has("{")
         self.made.open(fill=False, indent=2)
         before: Part | None = None
@@ -152,19 +152,19 @@ class Layout:
         self.made.close()
 
     def clause(self, tree: Tree) -> None:
-        """Put a clause of a block."""
+        """Write a clause of a block."""
         self.made.open(fill=False, indent=2)
         self.parts(tree, _before_reason)
         self.made.close()
 
     def statement(self, tree: Tree) -> None:
-        """Put a statement whose lines break before its words."""
+        """Write a statement whose lines break before its keywords."""
         self.made.open(fill=True, indent=2)
         self.parts(tree, _before_words)
         self.made.close()
 
     def definition(self, tree: Tree) -> None:
-        """Put a `rule` or a `plan`; lines that go on begin below its `=`."""
+        """Write a `rule` or a `plan`; further lines begin below its `=`."""
         before: Part | None = None
         for part in tree.parts:
             separator = None if before is None else SPACE
@@ -183,13 +183,13 @@ class Layout:
         self.made.close()
 
     def plans(self, tree: Tree) -> None:
-        """Put alternatives inside of a plan."""
+        """Write alternatives within a plan."""
         self.made.open(fill=False)
         self.parts(tree, _before_operator)
         self.made.close()
 
     def sequence(self, tree: Tree) -> None:
-        """Put calls that follow each other."""
+        """Write calls that follow each other."""
         self.made.open(fill=True, indent=2)
         self.parts(tree, lambda tree, before, part: LINE)
         self.made.close()
@@ -197,7 +197,7 @@ class Layout:
     # Declarations.
 
     def tool(self, tree: Tree) -> None:
-        """Put a tool: what it gives, and its attributes, may have lines of their own."""
+        """Write a tool; its answers, its signature and its attributes may be on separate lines."""
         self.made.open(fill=False, indent=2)
         self.made.open(fill=True)
         before: Part | None = None
@@ -221,7 +221,7 @@ class Layout:
         self.made.close()
 
     def block(self, tree: Tree) -> None:
-        """Put attributes in braces, on one line if they fit."""
+        """Write attributes in braces, on one line if they fit."""
         ends = Separator(" ", True, False, -2)
         before: Part | None = None
         for part in tree.parts:
@@ -234,7 +234,7 @@ class Layout:
             before = part
 
     def model(self, tree: Tree) -> None:
-        """Put a model, or what executing it takes."""
+        """Write a model, or an `execute` block."""
         ends = Separator(" ", True, False, -2)
         self.made.open(fill=False, indent=2)
         before: Part | None = None
@@ -281,7 +281,7 @@ def _spaced(tree: Tree, before: Part, part: Part) -> Separator:
 
 
 def _before_operator(tree: Tree, before: Part, part: Part) -> Separator:
-    """A line may end before an operator; a sign, a number and what is inside brackets may not."""
+    """Allow a new line before an operator, but not before a sign, a number or within brackets."""
     if isinstance(part, Token) and part.kind not in ("NUMBER", *_NO_SPACE_BEFORE):
         negated = isinstance(before, Token) and before.kind == "not"
         return SPACE if negated else LINE
@@ -313,7 +313,7 @@ def _values(layout: Layout, tree: Tree) -> None:
 
 
 def _argument(layout: Layout, tree: Tree) -> None:
-    """``k=5|10``: nothing between its parts, and a line may end behind a `|`."""
+    """Write ``k=5|10`` without spaces; a line may end after a `|`."""
     layout.made.open(fill=True)
     for part in tree.parts:
         if part is tree.parts[0]:

@@ -1,9 +1,11 @@
 """The catalogue of diagnostics: code -> title, explanation, example.
 
-A code keeps its meaning for ever.  TCC1xx syntax, 2xx names and files, 3xx values and limits, 4xx
-the language of plans, 5xx examples and expectations, 6xx imported graphs and tools, 8xx files
-that are written, 84x pins, 85x signatures, 86x changes, 9xx runs; 70x and 71x lints, 72x tcc.toml,
-73x and 74x lints of policies.
+A code keeps its meaning for ever. The first digits give the subject:
+
+TCC1xx syntax; 2xx names and files; 3xx values and limits; 4xx the language of plans;
+5xx examples and expectations; 6xx imported graphs and tools; 70x and 71x lints; 72x tcc.toml;
+73x and 74x lints of policies; 8xx files that are written; 84x pins; 85x signatures;
+86x changes; 9xx runs.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ ever.
 
 
 def explain(code: str) -> str | None:
-    """The page of a code as plain text, None where there is no such code."""
+    """Return the page of a code as plain text; None if there is no such code."""
     entry = CATALOGUE.get(code)
     if entry is None:
         return None
@@ -52,7 +54,7 @@ def explain(code: str) -> str | None:
 
 
 def page() -> str:
-    """docs/errors.md, whole."""
+    """Return the text of docs/errors.md."""
     parts = [
         "# Diagnostics",
         _PREFACE,

@@ -1,4 +1,4 @@
-"""``python -m tcc_compiler.language.catalogue FILE`` writes the page of all codes."""
+"""``python -m tcc_compiler.language.catalogue FILE`` writes the page with all codes."""
 
 from __future__ import annotations
 

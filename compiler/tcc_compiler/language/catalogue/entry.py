@@ -1,4 +1,4 @@
-"""What the catalogue says of one code."""
+"""The catalogue's entry for one code."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class Entry:
     """The page of a code.
 
     Attributes:
-        title: what is wrong, in a few words.
+        title: the problem in a few words.
         explanation: why it is refused, and how to correct it; paragraphs of plain text.
-        example: a grammar (for codes of imports, another file) that has this error, or empty
-            where a short one cannot show it.
+        example: a grammar with this error; for codes of imports, another file. Empty if a short
+            example cannot show the error.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""TCC7xx: what a grammar says to no effect or probably means otherwise, and ``tcc.toml``."""
+"""TCC7xx: lints, for text without effect or with a probably different intention; ``tcc.toml``."""
 
 from __future__ import annotations
 

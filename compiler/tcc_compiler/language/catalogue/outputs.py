@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tcc_compiler.language.catalogue.entry import Entry
 
-# TCC6xx: graphs that come in as node-link JSON or GraphML.
+# TCC6xx: graphs that are imported from node-link JSON or GraphML.
 
 IMPORTS: Mapping[str, Entry] = {
     "TCC601": Entry(
@@ -256,7 +256,7 @@ CHECKS: Mapping[str, Entry] = {
 }
 
 
-# TCC9xx: what a run is told.
+# TCC9xx: inputs of a run.
 
 RUNS: Mapping[str, Entry] = {
     "TCC901": Entry(

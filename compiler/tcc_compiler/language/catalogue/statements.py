@@ -1,4 +1,4 @@
-"""TCC229 to TCC242 and TCC49x: mistakes in statements of policies, as people make them."""
+"""TCC229 to TCC242 and TCC49x: common mistakes in statements of policies."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ SYNTAX: Mapping[str, Entry] = {
 }
 
 
-# TCC2xx: names, their definitions, and the files that bring them in.
+# TCC2xx: names, their definitions, and the files that define them.
 
 _HEAD = 'grammar g version "1"\n'
 _TOOLS = _HEAD + "tool search(k: 5 | 10)\ntool rerank\n"

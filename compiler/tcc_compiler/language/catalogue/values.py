@@ -1,4 +1,4 @@
-"""TCC3xx: domains, amounts, counts; TCC4xx: the set of plans; TCC5xx: what its author says."""
+"""TCC3xx: domains, amounts, counts; TCC4xx: set of plans; TCC5xx: examples, expectations."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ VALUES: Mapping[str, Entry] = {
 }
 
 
-# TCC4xx: the set of plans; TCC5xx: what its author says of it.
+# TCC4xx: the set of plans; TCC5xx: examples and expectations.
 
 LANGUAGE: Mapping[str, Entry] = {
     "TCC401": Entry(
