@@ -105,7 +105,7 @@ class Undecided(ArithmeticError):
 
 
 class LedgerError(OSError):
-    """The ledger cannot be read or written any more.  Its file keeps the lines that were written.
+    """The ledger can no longer be read or written.  Its file keeps the lines written so far.
 
     Args:
         path: the ledger.

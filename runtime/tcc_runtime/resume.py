@@ -5,7 +5,7 @@ So the run is repeated from the start, and each record is compared with the ledg
 the verified prefix, the run writes new records.  So the prefix of another run is never continued,
 and the result equals that of an uninterrupted run.  The run takes known costs from the answers in
 the ledger and does not ask again.
-Cost: the run so far, once more, and two passes over its ledger.
+Cost: that of the run so far, and two passes over its ledger.
 """
 
 from __future__ import annotations

@@ -148,8 +148,8 @@ class Above:
         """Report the outcome to the parent; return whether a part of the answer is unknown there.
 
         Args:
-            outcome, result, observed, reason, told, read: as the caller of the child's permit
-                reported them.
+            outcome, result, observed, reason, told, read: the report of the caller of the child's
+                permit.
         """
         made = self._permits.get(ticket)
         if made is None or made.outcome is not None:

@@ -329,8 +329,8 @@ class Gate(GateCalls):
             changes.resolution(access, seq, outcome, observed, who, answered=answered)()
 
         if self.above is not None:
-            # The parent records it first. While that waits for its turn, no lock of this session is
-            # held.
+            # The parent records it first, without a lock of this session, because the parent may
+            # wait for its turn.
             self._looked_at()
             with access.lock:
                 changes.resolution(access, seq, outcome, observed, who, answered=answered)

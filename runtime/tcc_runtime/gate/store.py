@@ -1,11 +1,11 @@
 """A store: a folder with the sessions of one artifact, one ledger each.
 
-A process that can begin a session could begin its limits anew.  So the store decides when a session
+A process that can begin a session could reset its limits.  So the store decides when a session
 begins: each `open` begins one, or each principal has one, whichever process connects.  A file
 appears in the folder only when it is complete: it is written under another name, synced and
 renamed.  So after a kill at any write the store has its old or its new state.  Only the owner may
 access the folder and its files, and links are not followed.  If the ledger of a principal is lost,
-the principal gets no new session, because its limits would start anew.
+the principal gets no new session, because a new session would reset its limits.
 Text: docs/sessions.md.
 Cost: reopening a session reads its ledger once; a list reads all ledgers.
 """

@@ -95,8 +95,8 @@ class LedgerFile:
         path: the ledger.
         overwrite: whether to replace an existing file.  False: it is refused (a LedgerError whose
             cause is FileExistsError).
-        sync_ms: the milliseconds after an fsync from which on the next line is followed by an
-            fsync.
+        sync_ms: a line is followed by an fsync if the last one is at least this many milliseconds
+            ago.
         clock: returns seconds that never decrease.
     """
 

@@ -700,7 +700,7 @@ class Hosting:
         return task
 
     def _forget(self, identity: str) -> None:
-        """Note that a session has ended with its connection, so that it is not found any more."""
+        """Note that a session has ended with its connection, so that it is no longer found."""
         if self.begins_new:
             self._over[identity] = None
             if len(self._over) > MAX_SESSIONS:

@@ -7,7 +7,7 @@ The types of the MCP SDK are not used, because the gate must decide on exactly t
 server gets.  So texts are rejected that two readers may understand differently: duplicate members,
 NaN and infinities, batches, bytes that are not UTF-8.  Numbers are exact (int or Decimal).  The
 text of each member of a result is kept, so the client gets it as the server wrote it.  In contrast,
-the SDK uses the last of duplicate members, rounds numbers to floats, and writes results anew.
+the SDK uses the last of duplicate members, rounds numbers to floats, and re-encodes results.
 Cost: linear in the message.
 """
 

@@ -172,11 +172,11 @@ def later(
 
 
 def decided(shown: int, key: int, error: int) -> bool:
-    """Return whether rounding -ln t and a key to Q64.64 gives one result each for every error
-    allowed.
+    """Return whether -ln t and a key round to one Q64.64 number each, for every error up to
+    `error`.
 
-    `shown` is -ln t and `key` the key, both plus half of 2^-64 and both within `error`.  Where
-    speed matters, :class:`tcc_runtime.numbers.fixed.Fixed` has this comparison inline.
+    `shown` is -ln t and `key` is the key, each plus half of 2^-64.  Where speed matters,
+    :class:`tcc_runtime.numbers.fixed.Fixed` has this comparison inline.
     """
     most = PART - error
     return error < shown & PART < most and error < key & PART < most

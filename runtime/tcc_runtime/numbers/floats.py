@@ -7,7 +7,8 @@ comparison, for each leaf found, and for the items left at the end.
 For a node v with state q let tau(v) = n(q) t(v).  With the share p = w(a) n(target) / n(q) of a
 child u,
 
-    tau(u) = p tau(v), plus E(x) if u did not win; key(u) = level - beta*C - ln tau(u)
+    tau(u) = p tau(v), plus E(x) if u did not win
+    key(u) = level - beta*C - ln tau(u)
 
 with level = residual part of M + ln n of its state, 0 at a leaf.  So a child costs a few operations
 on numbers of moderate size, however large or small the counts are.

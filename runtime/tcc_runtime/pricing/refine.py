@@ -205,7 +205,7 @@ class Refinement:
 
         Raises:
             AnswerError: the quoter returned something that is no answer.
-            Rejected: K101, K103, K104, K106 the account.
+            Rejected: K101, K103, K104, K106: the account refuses.
         """
         call = call_of(node)
         if self._quoter is None or call is None:

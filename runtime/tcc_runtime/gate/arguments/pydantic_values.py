@@ -2,9 +2,8 @@
 
 Frameworks turn the JSON that a model wrote into models, dates and other objects.  The class of such
 an object decides how it is written as JSON: it may leave fields out, and it may change before it is
-used.  So the gate decides on its JSON, and the tool gets a new object of the same class that is
-built from this JSON alone.  If that object would be written otherwise, the value has no JSON, and
-the gate refuses it (R106).
+used.  So the gate decides on its JSON, and the tool gets a new object of the same class, built only
+from this JSON.  If the JSON of the new object is different, the gate refuses the value (R106).
 Text: docs/frameworks.md.  Cost: linear in the value; a validator for each class, once.
 """
 

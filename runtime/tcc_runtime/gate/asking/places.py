@@ -103,7 +103,7 @@ class Asked:
             own = (MAC, "continues")
             first = {name: item for name, item in record.items() if name not in own}
             if self.first and first["artifact"] != self.first["artifact"]:
-                self.asked.clear()  # the other artifact asks anew
+                self.asked.clear()  # the other artifact asks its own questions
             self.first = first
             self.session_id, self.texts = found["session_id"], tuple(found["statements"])
             self.last_ms = max(self.last_ms, found["started_ms"])

@@ -2,8 +2,8 @@
 
 A history only appends.  Its indexes (:class:`tcc_runtime.gate.decide.feeds.Feed` and others) catch
 up when they are used: they read new calls from `calls`, and calls whose outcome became known from
-`log`.  If a known outcome changes, all indexes are built anew.
-Cost: adding a call and recording its outcome take constant time, apart from its draws.
+`log`.  If a known outcome changes, all indexes are rebuilt.
+Cost: adding a call and recording its outcome take constant time, plus the time for its draws.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class FastHistory(ListHistory):
             self._learn(call)
 
     def _forget(self) -> None:
-        """Delete all indexes, so that they are built anew."""
+        """Delete all indexes, so that they are rebuilt."""
         self.feeds.clear()
         self.dependent.clear()
         self.watched.clear()
@@ -144,8 +144,8 @@ class FastHistory(ListHistory):
         """Forget all calls except `needed`, and renumber these.
 
         Args:
-            complete: the keys of `feeds` that are up to date and are kept; other indexes are built
-                anew.
+            complete: the keys of `feeds` that are up to date and are kept; other indexes are
+                rebuilt.
         """
         places = {call.at: at for at, call in enumerate(needed)}
         feeds = {one: self.feeds[one] for one in complete if one in self.feeds}
@@ -256,7 +256,7 @@ class Tally:
     def change(self, draw: Draw, counts: bool) -> None:
         """Add a draw again, or subtract it.  The outcome of its call has changed already."""
         line = self._lines.get(draw.key)
-        if line is not None:  # otherwise no window has the draw any more
+        if line is not None:  # otherwise no window has the draw
             line.change(draw, counts)
 
     def forget(self, since_ms: int | None) -> None:

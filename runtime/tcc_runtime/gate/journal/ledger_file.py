@@ -3,8 +3,8 @@
 docs/spec/ledger.md defines the chain.  A process locks the first file while a call is under way.
 After taking the lock it reads new records.  A crash may leave a *torn* last line, of which only the
 start was written.  The process that holds the lock cuts it off.  If another process has written,
-this one reads its own records again, too, in one pass in their order.  After an error of the system
-the ledger is not written any more, because the content of the disk is not known.
+this one reads its own records again, too, in one pass in their order.  After an error of the
+system, nothing more is written to the ledger, because the content of the disk is not known.
 
 A ledger NAME that reaches its size continues in NAME.1, then in NAME.2.  The `roll` record is on
 the disk before the next file is created.  The next file appears with its first record complete.  So
