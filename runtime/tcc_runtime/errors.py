@@ -115,7 +115,8 @@ class LedgerError(OSError):
     def __init__(self, path: str, cause: OSError) -> None:
         self.path = path
         self.cause = cause
-        super().__init__(cause.errno, f"the ledger cannot be written: {cause.strerror}", path)
+        said = f"the ledger cannot be read or written: {cause.strerror}"
+        super().__init__(cause.errno, said, path)
 
     def __reduce__(self) -> tuple[type[LedgerError], tuple[str, OSError]]:
         return LedgerError, (self.path, self.cause)

@@ -145,6 +145,8 @@ def test_a_plan_from_a_gate_counts_too(tmp_path: Path) -> None:
     made = artifact(RANGED, tmp_path)
     gate = opened(made, tmp_path / "s")
     gate.budget(price_cap=11)
+    with pytest.raises(SettingsError, match="price_cap: expected that of the budget, 11, found 5"):
+        gate.plan(price_cap=5)
     run = gate.plan(seed=bytes(32), quoter=lambda _: point("0.5"))
     assert run.claim_type == "RunWiseExact" and gate.budget_left == {"price": "3"}
     # There is no model left that fits: the search says so, and claims nothing.

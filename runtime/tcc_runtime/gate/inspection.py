@@ -396,13 +396,12 @@ class Budgeted(Inspection):
         Args:
             seed: 32 bytes; None draws one.
             quoter, atoms, adapters, settings: see :func:`tcc.search`.  ``after`` is set to the
-                calls of the session.  With a budget, its caps, weights, `margin`, `delta`,
-                `accounting` and `atoms` replace the given ones, unless the costs of the artifact
-                are fixed.
+                calls of the session.  With a budget, the search has its caps, weights, `margin`,
+                `delta`, `accounting` and `atoms`, unless the costs of the artifact are fixed.
 
         Raises:
             ValueError: see :meth:`word`.
-            SettingsError: a setting is out of its range.
+            SettingsError: a setting is out of its range, or the budget has another value for it.
             Rejected: A101 to A107, of the registry; E101 to E104, of atoms.
         """
         from tcc_runtime.run import search
@@ -412,6 +411,9 @@ class Budgeted(Inspection):
         told: dict[str, Any] = {"atoms": atoms_in(atoms), **settings}
         spent = self.spent
         if not self.artifact.fixed_costs:
+            for name, value in self.limits.items():
+                if name in told and told[name] not in ((), value):
+                    raise SettingsError(name, f"that of the budget, {value}", told[name])
             told |= self.limits
         run = search(
             self.artifact,
