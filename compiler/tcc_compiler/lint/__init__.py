@@ -1,1 +1,1 @@
-"""Lints: what a grammar says to no effect, or probably means otherwise."""
+"""Lints: text of a grammar without effect, or with a meaning that its author hardly intended."""

@@ -1,7 +1,7 @@
-"""``# lint: allow CODE`` in a grammar: lints that the author knows and accepts (TCC714 for errors).
+"""Comments ``# lint: allow CODE`` in a grammar; TCC714 reports wrong or superfluous ones.
 
-At the end of a line, the comment allows lints of statements that begin or end on the line.  On a
-separate line before the `grammar` statement, it allows lints of the whole file.  Text after the
+At the end of a line, the comment allows lints of statements that begin or end on this line. On a
+separate line before the `grammar` statement, it allows lints of the whole file. Text after the
 codes is the reason.
 Specification: docs/lint.md. Cost: linear in the text.
 """
@@ -27,7 +27,8 @@ class Allowance:
     """One code of one comment.
 
     Attributes:
-        line: the line that it applies to; None for the whole file.
+        line: the line that the comment applies to; None for the whole file.
+        region: the characters of the code.
     """
 
     code: str
@@ -37,12 +38,13 @@ class Allowance:
 
 
 class Allowances:
-    """The allowances of the files of a grammar, and which of them were used."""
+    """The allowances of the files of a grammar, and a record of the used ones."""
 
     def __init__(self, sources: Sequence[Source], head: int, known: Collection[str]) -> None:
         """Read the comments.
 
         Args:
+            sources: the files by their numbers; the first is the root file.
             head: where the `grammar` statement of the root file begins.
             known: the codes that may be allowed.
         """
@@ -105,7 +107,7 @@ class Allowances:
         return found
 
     def findings(self, undecided: Collection[str]) -> Iterator[LintFinding]:
-        """TCC714 for comments that allow nothing, except for codes that are undecided."""
+        """Yield TCC714 for wrong comments, and for unused codes except those in `undecided`."""
         yield from self._problems
         for at, allowance in enumerate(self._listed):
             if at in self._used or allowance.code in undecided:
@@ -126,7 +128,7 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _codes(text: str, at: int) -> Iterator[tuple[str, int, int]]:
-    """Codes one after the other, with or without commas; anything else ends them."""
+    """Yield consecutive codes, with or without commas; any other text ends them."""
     while (found := _CODE.match(text, at)) is not None:
         yield found.group(), found.start(), found.end()
         parted = _NEXT.match(text, found.end())

@@ -1,7 +1,7 @@
 """Lint rules on answers of people and tests: TCC730, TCC731, TCC735 and TCC742.
 
-An approval is a call whose tool answers with a yes or a no.  A statement that asks for one protects
-less than it seems to if the answer, the time, the number or an argument is left out.
+An approval is a call whose tool answers with a yes or a no. A statement that asks for an approval
+protects less than intended if it leaves out the answer, the time, the number or an argument.
 Specification: docs/lint.md. Cost: linear in the statements and their tools.
 """
 
@@ -35,7 +35,7 @@ _WANTED = ("some", "last", "count")
 
 
 def approvals(policy: Policy) -> Iterator[LintFinding]:
-    """TCC730, TCC731, TCC735 and TCC742 of all statements."""
+    """Yield TCC730, TCC731, TCC735 and TCC742 of all statements."""
     for stated in policy.stated:
         if stated.rule.then is None or not stated.tools:
             continue
@@ -55,7 +55,7 @@ def approvals(policy: Policy) -> Iterator[LintFinding]:
 
 
 def _asks_for_no(use: Use, answer: str, good: str) -> bool:
-    """Return whether conditions compare the answer, and only with values other than the yes."""
+    """Return whether conditions compare the answer only with values other than the yes."""
     own = (forms.Element(use.source.level), forms.Last(use.source))
     compared = [
         one
@@ -73,7 +73,7 @@ def _asks_for_no(use: Use, answer: str, good: str) -> bool:
 
 
 def _reads(policy: Policy, stated: Stated, use: Use, field: str) -> bool:
-    """Return whether statements on each restricted tool read this field of the source."""
+    """Return whether, for each restricted tool, statements read this field of the source."""
     return all(
         any((tool, field) in policy.read.get(restricted, ()) for tool in use.tools)
         for restricted in stated.tools
@@ -98,13 +98,13 @@ def _unread(
 def _endless(
     policy: Policy, stated: Stated, use: Use, answer: str, good: str
 ) -> Iterator[LintFinding]:
-    """An approval without a window that no use ends, for calls that may be made again."""
+    """Yield TCC731: an approval that is valid for ever, for calls that may be made repeatedly."""
     if all(policy.bounded.get(tool, set()) & set(use.tools) for tool in stated.tools):
         return
     if use.kind == "count" or _is_once(policy, stated, use):
         return
     if all(policy.marking.get(tool, set()) & set(use.tools) for tool in stated.tools):
-        return  # a statement such as `no edit since run_tests` renews it
+        return  # a statement such as `no edit since run_tests` requires a new approval
     node = use.node
     if not _reads(policy, stated, use, answer) or use.kind == "last":
         node, _ = with_answer(policy, node, answer, good)
@@ -131,7 +131,7 @@ def _endless(
 
 
 def with_answer(policy: Policy, node: n.Node, answer: str, good: str) -> tuple[n.Node, bool]:
-    """A set of calls that compares the answer, and whether it was added."""
+    """Return a set of calls that compares the answer, and whether the comparison was added."""
     for one in n.walk(node):
         if isinstance(one, n.Compare) and one.left == n.Word(answer):
             return node, False
@@ -143,7 +143,7 @@ def _within(node: n.Node) -> n.Node:
 
 
 def _is_once(policy: Policy, stated: Stated, use: Use) -> bool:
-    """Return whether limits allow one restricted call for each key of the approval."""
+    """Return whether limits allow only one restricted call for each key of the approval."""
     keys = {key.name for key in use.source.keys}
     own = {
         one.name
@@ -160,7 +160,7 @@ def _is_once(policy: Policy, stated: Stated, use: Use) -> bool:
 
 
 def _counted_twice(policy: Policy, stated: Stated, use: Use, answer: str) -> Iterator[LintFinding]:
-    """`count(approve(..)) >= 2`, which two answers of one person satisfy."""
+    """Yield TCC735: `count(approve(..)) >= 2`, which two answers of one person satisfy."""
     around = use.around
     if use.kind != "count" or not isinstance(around, forms.Compare):
         return
@@ -183,7 +183,7 @@ def _counted_twice(policy: Policy, stated: Stated, use: Use, answer: str) -> Ite
 
 
 def _least(use: Use) -> int:
-    """The least count that a comparison asks for; 0 if it asks for none."""
+    """Return the least count that a comparison asks for; 0 if it asks for none."""
     around = use.around
     if not isinstance(around, forms.Compare):
         return 0
@@ -199,7 +199,7 @@ def _least(use: Use) -> int:
 
 
 def _people(policy: Policy, use: Use) -> list[Field]:
-    """The fields that say who answered, which all tools of a source have."""
+    """Return the fields that name the person who answered, if all tools of a source have them."""
     first, *rest = [policy.core.tool_of[name] for name in use.tools]
     fields = [one for one in (*first.answers, *first.arguments) if one.name in _PEOPLE]
     return [
@@ -210,7 +210,7 @@ def _people(policy: Policy, use: Use) -> list[Field]:
 
 
 def _left_out(policy: Policy, stated: Stated, use: Use) -> Iterator[LintFinding]:
-    """An approval with a key that leaves out another argument that both tools have."""
+    """Yield TCC742: an approval that compares one argument but not another shared argument."""
     if not policy.has_key(stated, use):
         return
     shared = policy.shared(stated.tools, use.tools)
@@ -228,7 +228,7 @@ def _left_out(policy: Policy, stated: Stated, use: Use) -> Iterator[LintFinding]
 
 
 def merged_same(node: n.Node) -> n.Node:
-    """A set of calls with one `same` for the first ones of its filter."""
+    """Return a set of calls in whose filter all `same` conditions are merged and come first."""
     match node:
         case n.Within(of, amount, unit):
             return n.Within(merged_same(of), amount, unit)

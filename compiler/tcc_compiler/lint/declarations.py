@@ -1,11 +1,11 @@
 """Lint rules on tools: TCC708 bare words, TCC709 and TCC710 costs, TCC712 dead ends, TCC717 errors.
 
-TCC712: a gate allows a call, and after one of its answers no plan continues, so the gate can allow
-no further call.  `strict` tools exclude this.  There is one finding for each tool, with a shortest
+TCC712: a gate allows a call, but after one of its answers no plan continues, so the gate can allow
+no further call. `strict` tools exclude this. There is one finding for each tool, with a shortest
 way to the call.
-TCC717: a limit counts calls of a tool of a server that may answer an error, and the tool does not
-say what an error means: such a call is unknown, and counts.
-Specification: docs/lint.md. Cost: linear in the statements; for TCC712 that of
+TCC717: a limit counts calls of a server's tool that may answer with an error, and the tool does not
+declare the meaning of an error. The outcome of such a call is unknown, and the call counts.
+Specification: docs/lint.md. Cost: linear in the statements; for TCC712 the cost of
 :mod:`tcc_compiler.automata.answers`.
 """
 
@@ -24,12 +24,12 @@ from tcc_compiler.lint.finding import Edit, LintFinding, listed
 from tcc_compiler.lint.policies import Policy
 from tcc_compiler.syntax.tree import Tree
 
-# Values of JSON: in quotes they are texts.
+# Words that are JSON values themselves, and texts only in quotes.
 _LITERALS = ("true", "false", "null")
 
 
 def missing_costs(declared: Declared) -> Iterator[LintFinding]:
-    """TCC709 if plans have no costs, else TCC710 for each tool without one."""
+    """Yield TCC709 if no tool has a cost, else TCC710 for each tool without a cost."""
     bare = [tool for tool in declared.tools.values() if not _has_cost(tool.tree)]
     if len(bare) < len(declared.tools):
         for tool in bare:
@@ -59,7 +59,7 @@ def _has_cost(tool: Tree) -> bool:
 
 
 def bare_words(declared: Declared) -> Iterator[LintFinding]:
-    """TCC708 for each field whose only value is a word without quotes."""
+    """Yield TCC708 for each field whose only value is a word without quotes."""
     for tool in declared.tools.values():
         for field in fields_of(tool.tree):
             name, domain = field.trees()[:2]
@@ -87,7 +87,7 @@ def bare_words(declared: Declared) -> Iterator[LintFinding]:
 def unanswered_calls(
     core: Core, letters: Letters, table: Machine | Table, declared: Declared
 ) -> Iterator[LintFinding]:
-    """TCC712 for each tool with an answer after which no plan continues."""
+    """Yield TCC712 for each tool with an answer after which no plan continues."""
     open_tools = {
         at
         for at, tool in enumerate(core.tools)
@@ -112,7 +112,7 @@ def unanswered_calls(
 
 
 def counted_errors(policy: Policy) -> Iterator[LintFinding]:
-    """TCC717 for each limit that counts calls whose errors have no declared meaning."""
+    """Yield TCC717 for each limit that counts calls whose errors have no declared meaning."""
     core = policy.core
     unsaid = {
         tool.name

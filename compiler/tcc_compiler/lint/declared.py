@@ -1,6 +1,6 @@
-"""The declarations of a grammar as its files write them: lints point at them.
+"""The declarations of a grammar as trees of its files, to which lints refer.
 
-Cost: that of parsing the files once more.
+Cost: parsing the files once more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class DeclaredTool:
 
     @property
     def name(self) -> Tree:
-        """Its name."""
+        """The tree of its name."""
         return self.tree.trees()[0]
 
 
@@ -55,18 +55,18 @@ class Declared:
                     self.tools[name_of(tree.trees()[0])] = DeclaredTool(source=at, tree=tree)
 
     def of_kind(self, kind: str) -> list[Tree]:
-        """The statements of a kind in the grammar itself."""
+        """Return the statements of a kind in the grammar itself."""
         return [tree for tree in self.statements if tree.kind == kind]
 
     def span(self, part: Part, source: int = 0) -> Span:
-        """The place of a part of a file."""
+        """Return the span of a part of a file."""
         return self.sources[source].span(region_of(part, source))
 
 
 def statement_edits(
     sources: Mapping[str, Source], places: Mapping[Place, Span]
 ) -> Mapping[int, tuple[Edit, ...]]:
-    """How to remove each statement of a grammar, by its number: a whole one, or a clause."""
+    """Return the edits that remove each statement of a grammar, or clause, by its number."""
     declared = Declared(sources)
     trees: dict[Span, Tree] = {}
     todo = list(declared.statements)
@@ -82,11 +82,11 @@ def statement_edits(
 
 
 def name_of(tree: Tree) -> str:
-    """The name that a tree of one token stands for."""
+    """Return the name that a tree of one token stands for."""
     token = tree.parts[0]
     return name_value(token) if isinstance(token, Token) else ""
 
 
 def fields_of(tool: Tree) -> list[Tree]:
-    """The fields that a tool's statement declares: arguments, then answers."""
+    """Return the fields that a tool's statement declares: arguments, then answers."""
     return [field for part in tool.trees("fields", "gives") for field in part.trees("field")]

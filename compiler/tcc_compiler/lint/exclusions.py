@@ -1,7 +1,7 @@
-"""Lint rules on whole tools: TCC745 tools that no statement names, TCC746 tools that none can call.
+"""Lint rules on whole tools: TCC745 no statement names them, TCC746 they can never be called.
 
-TCC746: a tool can be called if each clause on it can be true for some session of tools that can be
-called.  Conditions that this does not look into count as true, so a finding is always right.
+TCC746: a tool can be called if each clause on it can be true in some session of callable tools. A
+condition that is not analysed counts as true, so every finding is correct.
 Specification: docs/lint.md. Cost: linear in the statements and the tools of their sets.
 """
 
@@ -22,19 +22,19 @@ from tcc_compiler.lint.expectations import named_calls
 from tcc_compiler.lint.finding import LintFinding, listed
 from tcc_compiler.lint.policies import MOST_TOOLS, Policy, Stated
 
-_MOST_PAIRS = 1_000_000  # of statements and tools that they restrict
+_MOST_PAIRS = 1_000_000  # the most pairs of a statement and a tool that it restricts
 
 
 # Tools that no statement names.
 
 
 def unnamed(policy: Policy, declared: Declared) -> Iterator[LintFinding]:
-    """TCC745 for the tools of the grammar itself that a policy does not mention."""
+    """Yield TCC745 for the tools of the grammar itself that its policy does not mention."""
     restricting = [one for one in policy.stated if one.rule.tools is not None]
     if not restricting:
         return
     core = policy.core
-    everything = 0, len(core.calls)  # `any`, or no `plan` at all
+    everything = 0, len(core.calls)  # the range of `any`, also used if there is no `plan`
     named = {
         core.tools[core.calls[call].tool].name
         for low, high in named_calls(core)
@@ -71,8 +71,8 @@ class _Clause:
     """A clause that has to be true before each call of its tools.
 
     Attributes:
-        open: whether it is not known yet that it can be true.
-        needs: tools; a call of any of them can make the clause true.
+        open: True until it is known that the clause can be true.
+        needs: tools whose calls can make the clause true.
     """
 
     stated: Stated
@@ -83,7 +83,7 @@ class _Clause:
 
 
 def excluded(policy: Policy) -> tuple[list[LintFinding], set[str]]:
-    """TCC746 for each group of statements, and the tools that can never be called."""
+    """Return TCC746 for each group of statements, and the tools that can never be called."""
     clauses, forbidden = _clauses(policy)
     callable_ = _callable(policy.core, clauses, set(forbidden))
     dead = {tool.name for tool in policy.core.tools} - callable_ - set(forbidden)
@@ -96,7 +96,7 @@ def excluded(policy: Policy) -> tuple[list[LintFinding], set[str]]:
 
 
 def _clauses(policy: Policy) -> tuple[list[_Clause], dict[str, Stated]]:
-    """The clauses without a filter, and the tools that are forbidden whatever is called."""
+    """Return the clauses without a filter, and the tools whose calls are all forbidden."""
     clauses: list[_Clause] = []
     forbidden: dict[str, Stated] = {}
     left = _MOST_PAIRS
@@ -113,7 +113,7 @@ def _clauses(policy: Policy) -> tuple[list[_Clause], dict[str, Stated]]:
 
 
 def _callable(core: Core, clauses: Sequence[_Clause], forbidden: set[str]) -> set[str]:
-    """The tools that may be called; sets `open` and `needs` of the clauses."""
+    """Return the tools that may be called; set `open` and `needs` of the clauses."""
     waiting = {tool.name: 0 for tool in core.tools}
     by_need: dict[str, list[_Clause]] = {}
     found: set[str] = set()
@@ -139,15 +139,14 @@ def _callable(core: Core, clauses: Sequence[_Clause], forbidden: set[str]) -> se
 
 
 def _can_be(condition: Condition, found: set[str], needs: set[str]) -> bool:
-    """Return whether a condition can be true after calls of these tools.
+    """Return whether a condition can be true after calls of the tools in `found`.
 
-    The tools that the condition asks for are added to `needs`.
-
-    A condition that asks for a call of a large set counts as true: most sets have a tool.
+    The tools that the condition asks for are added to `needs`. A condition that asks for a call of
+    a large set counts as true, because most such sets have a callable tool.
     """
     match condition:
         case forms.All(parts):
-            each = [_can_be(part, found, needs) for part in parts]  # all of them add to `needs`
+            each = [_can_be(part, found, needs) for part in parts]  # all of them fill `needs`
             return all(each)
         case forms.AnyOf(parts):
             each = [_can_be(part, found, needs) for part in parts]
@@ -186,7 +185,7 @@ def _has_last(term: object, found: set[str], needs: set[str]) -> bool:
 def _contradictions(
     policy: Policy, clauses: Sequence[_Clause]
 ) -> Iterator[tuple[str, Sequence[Stated]]]:
-    """Tools with clauses that exclude each other: `a` and `no a`, or ranges that never meet."""
+    """Yield tools with contradictory clauses: `a` and `no a`, or ranges without a common value."""
     wanted: dict[str, list[tuple[frozenset[str], Stated]]] = {}
     refused: dict[str, dict[str, Stated]] = {}
     ranges: dict[tuple[str, str], _Range] = {}
@@ -231,7 +230,7 @@ def _conjuncts(condition: Condition) -> Iterator[Condition]:
 
 
 def _plain_calls(condition: Condition) -> frozenset[str] | None:
-    """The tools of a condition that asks for an earlier call, whatever its fields are."""
+    """Return the tools of a condition that asks for an earlier call with any fields; else None."""
     if not isinstance(condition, forms.Some):
         return None
     of, base = condition.of, condition.of.base
@@ -242,7 +241,7 @@ def _plain_calls(condition: Condition) -> frozenset[str] | None:
 
 
 def _compared(part: Condition) -> str | None:
-    """The field of the decided call that is compared with constants."""
+    """Return the field of the decided call that is compared with constants; else None."""
     of = part.of if isinstance(part, forms.Between) else None
     if isinstance(part, forms.Compare):
         of = part.left if all(isinstance(one, forms.Constant) for one in part.options) else None
@@ -255,8 +254,9 @@ class _Range:
     """The values of a field that all clauses so far allow.
 
     Attributes:
-        low, high: with whether the end itself is allowed; None: there is no bound.
-        values: the constants that are allowed; None: all.
+        low, high: the bounds, each with whether the bound itself is allowed; None if there is none.
+        values: the allowed constants; None if all are allowed.
+        stated: the statements of these clauses.
     """
 
     low: tuple[Fraction, bool] | None = None
@@ -266,7 +266,7 @@ class _Range:
 
     @staticmethod
     def of(policy: Policy, tool: str, name: str) -> _Range:
-        """The declared range of a field."""
+        """Return the declared range of a field."""
         declared = policy.field(tool, name)
         kind = None if declared is None else declared.type
         found = _Range()
@@ -311,7 +311,7 @@ class _Range:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no value is left."""
+        """True if no value is left."""
         if self.values is not None:
             return not any(self._has(value) for value in self.values)
         if self.low is None or self.high is None:
@@ -339,7 +339,7 @@ def _groups(
     dead: set[str],
     against: Sequence[tuple[str, Sequence[Stated]]],
 ) -> list[tuple[list[str], list[Stated]]]:
-    """Dead tools with the statements that exclude them, each group of connected ones once."""
+    """Return the dead tools with the statements that exclude them, in connected groups."""
     parent: dict[str, str] = {tool: tool for tool in dead}
 
     def root(tool: str) -> str:

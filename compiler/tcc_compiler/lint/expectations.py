@@ -1,7 +1,7 @@
 """Lint rule TCC711: expectations that can no longer fail.
 
-Examples fail never if another example implies them.  A `reject` fails never if no expression names
-one of its calls.  An `expect` fails never if another one, a limit or the tools imply it.
+An example never fails if another example implies it. A `reject` never fails if no expression names
+one of its calls. An `expect` never fails if another `expect`, a limit or the tools imply it.
 Specification: docs/lint.md. Cost: linear in the lines; examples of one kind and length are compared
 in pairs, within a bound.
 """
@@ -27,7 +27,7 @@ _Steps: TypeAlias = "tuple[CallSet, ...]"
 
 
 def vacuous_examples(core: Core, examples: Sequence[Example]) -> tuple[list[LintFinding], bool]:
-    """TCC711 of `accept` and `reject`; and whether every pair was compared."""
+    """Return TCC711 of `accept` and `reject` lines, and whether every pair was compared."""
     named = named_calls(core)
     found = []
     first: dict[tuple[bool, Expr, tuple[CallSet, ...]], Example] = {}
@@ -58,7 +58,7 @@ def vacuous_examples(core: Core, examples: Sequence[Example]) -> tuple[list[Lint
 
 
 def _steps(example: Example) -> _Steps | None:
-    """The call sets of a plain sequence of calls; None for another expression."""
+    """Return the call sets of a plain sequence of calls; None for another expression."""
     items: Sequence[Expr]
     match example.plans:
         case Empty():
@@ -72,7 +72,7 @@ def _steps(example: Example) -> _Steps | None:
 
 
 def named_calls(core: Core) -> CallSet:
-    """The calls that an expression of the core names; ranges may overlap."""
+    """Return the calls that an expression of the core names, as sorted ranges that may overlap."""
     used = {
         part.pattern
         for body in (core.plan, *core.rules.values())
@@ -117,7 +117,7 @@ def _implied(group: Sequence[tuple[Example, _Steps]]) -> Iterator[LintFinding]:
 
 
 def vacuous_expects(core: Core, expects: Sequence[Expectation]) -> Iterator[LintFinding]:
-    """TCC711 of `expect` of a number; all of them hold."""
+    """Yield TCC711 of `expect` lines about numbers, all of which hold."""
     numbers = [expect for expect in expects if expect.op is not None]
     strongest = _strongest(numbers)
     for expect in numbers:
@@ -137,7 +137,7 @@ def vacuous_expects(core: Core, expects: Sequence[Expectation]) -> Iterator[Lint
 
 
 def _depth(core: Core) -> int | None:
-    """The least bound of a `limit depth`."""
+    """Return the least bound of a `limit depth`; None if there is no such limit."""
     bounds = [
         int(exact_number(one.most))
         for one in core.statements
@@ -147,7 +147,7 @@ def _depth(core: Core) -> int | None:
 
 
 def _strongest(expects: Sequence[Expectation]) -> dict[tuple[str, str], Expectation]:
-    """For each quantity and comparison the strongest `expect`, the first of equal ones."""
+    """Return the strongest `expect` for each quantity and comparison; of equal ones the first."""
     found: dict[tuple[str, str], Expectation] = {}
     for expect in expects:
         key = expect.what, str(expect.op)
@@ -159,7 +159,7 @@ def _strongest(expects: Sequence[Expectation]) -> dict[tuple[str, str], Expectat
 
 
 def _least(core: Core, what: str) -> int:
-    """The least value for a grammar over these tools, which has a plan."""
+    """Return the least possible value for a grammar over these tools that has a plan."""
     if what == "plans":
         return 1
     if what == "min_cost" and any(call.cost_low < 0 for call in core.calls):

@@ -1,7 +1,7 @@
-"""Findings: a diagnostic with the edits that fix it, and the text of a grammar after such edits.
+"""Findings of lints: a diagnostic, the edits that fix it, and the text after such edits.
 
-A fix does not change the core, and keeps all comments and other statements.  A removed statement
-takes its line with it, unless the line has more than the statement.
+A fix does not change the core, and keeps all comments and other statements. The line of a removed
+statement is removed too, if it has no other text.
 Specification: docs/lint.md. Cost: linear in the text and the findings.
 """
 
@@ -16,10 +16,10 @@ from tcc_compiler.syntax.tree import Tree
 
 @frozen
 class Edit:
-    """Replaces characters `start` to `end` of the root file by `text`; removes them if it is empty.
+    """Replaces characters `start` to `end` of the root file with `text`, which may be empty.
 
     Attributes:
-        statement: whether they are a whole statement, whose line may be removed with it.
+        statement: True if the characters are a whole statement, whose line may be removed with it.
     """
 
     start: int
@@ -43,7 +43,7 @@ class LintFinding:
 
     @property
     def order(self) -> tuple[str, int, int, str, str]:
-        """By file and place, then by code."""
+        """The sort key: file and place, then code."""
         span = self.diagnostic.span
         line, column = (0, 0) if span is None else (span.line, span.column)
         file = "" if span is None else span.file
@@ -52,11 +52,11 @@ class LintFinding:
 
 @frozen
 class LintNote:
-    """A question that was not answered, or a remark: no finding, so the exit code stays.
+    """An unanswered question, or a remark. It is no finding, so it does not change the exit code.
 
     Attributes:
         statement: the text that the question is about; None if it is about no single statement.
-        question: ``always``, ``reachable``, ``implies``, or the code of a lint that is open.
+        question: ``always``, ``reachable``, ``implies``, or the code of an undecided lint.
         missing: the reason why there is no answer.
     """
 
@@ -67,22 +67,22 @@ class LintNote:
 
 
 def removal(tree: Tree) -> tuple[Edit, ...]:
-    """The edit that removes a statement of the root file."""
+    """Return the edit that removes a statement of the root file."""
     return (Edit(start=tree.start, end=tree.end, text="", statement=True),)
 
 
 def in_order(findings: Sequence[LintFinding]) -> tuple[LintFinding, ...]:
-    """The findings by place."""
+    """Return the findings sorted by place."""
     return tuple(sorted(findings, key=lambda finding: finding.order))
 
 
 def fixed_text(text: str, findings: Iterable[LintFinding]) -> str:
-    """The text after the fixes of `findings`; only the first of overlapping edits is made."""
+    """Return the text after the fixes of `findings`; of overlapping edits the first is made."""
     made = [edit for found in findings for edit in found.fix]
     edits = sorted({(edit.start, -edit.end, edit.text): edit for edit in made}.items())
     parts: list[str] = []
     at = 0
-    bare = False  # whether nothing is left of the line before `at`
+    bare = False  # whether the line before `at` has no text left
     for _, edit in edits:
         if edit.start < at:
             continue
@@ -96,11 +96,11 @@ def fixed_text(text: str, findings: Iterable[LintFinding]) -> str:
 
 
 def _reach(text: str, edit: Edit, line: int, *, bare: bool) -> tuple[int, int]:
-    """The range of characters to remove: the whole line, or the statement with spaces before it.
+    """Return the characters to remove: the whole line, or a statement with spaces before it.
 
     Args:
         line: where the line of the edit begins.
-        bare: whether nothing is left of the line before the edit.
+        bare: whether the line before the edit has no text left.
     """
     if not edit.statement:
         return edit.start, edit.end
@@ -110,19 +110,19 @@ def _reach(text: str, edit: Edit, line: int, *, bare: bool) -> tuple[int, int]:
     if bare:
         whole = text[end : end + 1] in ("\n", "")
         return (line, min(end + 1, len(text))) if whole else (edit.start, end)
-    # Other text precedes the statement: remove the spaces between both, keep those behind it.
+    # Other text precedes the statement: remove the spaces between the two, keep those after it.
     start = edit.start
     while start > line and text[start - 1] in " \t":
         start -= 1
     return start, edit.end
 
 
-_MOST = 60  # characters of a name in a message
+_MOST = 60  # the most characters of a name in a message
 _MOST_LISTED = 6
 
 
 def listed(names: Sequence[str]) -> str:
-    """Quoted names; only the first ones of many."""
+    """Return the names quoted, in a list; of many names only the first ones."""
     shown = ", ".join(f"`{name[:_MOST]}`" for name in names[:_MOST_LISTED])
     rest = len(names) - _MOST_LISTED
     return f"{shown} and {rest} more" if rest > 0 else shown

@@ -1,6 +1,6 @@
-"""All lints of a grammar that compiles: findings of its text, its statements and its automaton.
+"""All lints of a grammar that compiles: findings on its text, its statements and its automaton.
 
-Start reading at :func:`lint_compiled`.  Rules that reach a limit are undecided (TCC715).
+Start reading at :func:`lint_compiled`. A rule that reaches a limit is undecided (TCC715).
 Specification: docs/lint.md. Cost: linear in the text, the calls and the automaton.
 """
 
@@ -29,14 +29,14 @@ OF_AUTOMATA = frozenset({"TCC701", "TCC703", "TCC712"})
 
 @frozen
 class Lints:
-    """Findings of all rules, before comments and configuration allow some.
+    """The findings of all rules, before comments and configuration allow some.
 
     Attributes:
         findings: in no order.
-        undecided: the rules that a limit left undecided.
-        undecided_codes: their codes, and the codes of the rules that need an automaton that the
-            compilation did not make.
-        head: the character at which the `grammar` statement starts.
+        undecided: notes on the rules that a limit left undecided.
+        undecided_codes: the codes of these rules, and of the rules that need an automaton if the
+            compilation did not make one.
+        head: the offset of the `grammar` statement.
         dead: tools that statements exclude (TCC746).
     """
 
@@ -48,10 +48,11 @@ class Lints:
 
 
 def lint_compiled(front: Frontend, built: Built | None) -> Lints:
-    """The lints of a grammar without errors in its text.
+    """Return the lints of a grammar without errors in its text.
 
     Args:
-        built: the automaton and the counts; None if a limit was reached before.
+        front: the result of the front end.
+        built: the automaton and the counts; None if the compilation reached a limit.
     """
     core = front.core
     if core is None:

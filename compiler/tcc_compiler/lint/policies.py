@@ -1,7 +1,7 @@
-"""The statements of a policy as the lints see them: rules, and the author's nodes for their parts.
+"""The statements of a policy for the lints: their resolved rules, and the author's nodes.
 
-:mod:`tcc_certs.policy.kinds` resolves all words.  A lint looks at the rule of a statement, and
-shows the node that a condition or a source was made of.
+:mod:`tcc_certs.policy.kinds` resolves all words. A lint analyses the rule of a statement. Its
+message shows the author's node of a condition or source of this rule.
 Cost: linear in the expanded statements.
 """
 
@@ -22,10 +22,10 @@ from tcc_compiler.language.source import Span
 from tcc_compiler.lint.finding import LintFinding
 from tcc_compiler.resources import Place
 
-MOST_TOOLS = 32  # of a set that a lint looks at tool by tool
-_MOST_TEXT = 240  # characters of a statement's part in a message
+MOST_TOOLS = 32  # the largest set whose tools a lint looks at one by one
+_MOST_TEXT = 240  # the most characters of a part of a statement in a message
 
-# Words of the answers of a person or a test.
+# Typical positive and negative answers of a person or a test.
 _GOOD = frozenset({
     "yes", "ok", "okay", "approve", "approved", "accept", "accepted", "allow", "allowed", "grant",
     "granted", "confirm", "confirmed", "agree", "agreed", "pass", "passed", "success", "succeeded",
@@ -36,13 +36,13 @@ _BAD = frozenset({
     "disallow", "disallowed", "disagree", "fail", "failed", "failure", "error", "red", "invalid",
     "dirty", "unsafe", "false", "short", "incomplete", "block", "blocked",
 })  # fmt: skip
-# Names of such answers.
+# Typical names of such answers.
 _ANSWERS = frozenset({
     "answer", "verdict", "decision", "result", "outcome", "approved", "approval", "ok", "okay",
     "passed", "success", "allowed", "granted", "confirmed", "accepted", "response", "state",
     "status", "reply", "yes",
 })  # fmt: skip
-# Arguments of these names are prose or ways of reading: they tie no call to another.
+# Arguments with these names are prose or options of a query: they do not identify an object.
 _NO_KEYS = frozenset({
     "message", "text", "body", "summary", "reason", "content", "query", "comment", "description",
     "note", "notes", "title", "doc", "prompt", "question", "page", "per_page", "perPage", "limit",
@@ -52,13 +52,13 @@ _NO_KEYS = frozenset({
 
 @frozen(kw_only=False)
 class Use:
-    """A source in a statement.
+    """A source (a set of calls or elements) in a statement.
 
     Attributes:
-        kind: ``some``, ``last``, ``count`` or another word for how the statement uses it.
-        node: the author's node for it.
-        wanted: whether the statement asks for more of it: it is under no `not` and no `no`.
-        around: the condition that it is in.
+        kind: the way of use: ``some``, ``last``, ``count`` and so on.
+        node: the author's node.
+        wanted: True if more elements can only help: the source is not under `not` or `no`.
+        around: the condition that contains it.
     """
 
     kind: str
@@ -69,7 +69,7 @@ class Use:
 
     @property
     def tools(self) -> Sequence[str]:
-        """Its tools, if it is a set of few calls."""
+        """The tools of its calls, sorted; empty if it is no set of calls or has too many tools."""
         base = self.source.base
         if not isinstance(base, forms.Calls) or len(base.tools) > MOST_TOOLS:
             return ()
@@ -86,9 +86,9 @@ class Stated:
     """A statement of the core with its rule.
 
     Attributes:
-        origins: the nodes of conditions and sources, by the ids of these.
+        origins: the nodes of conditions and sources, by the ids of their forms.
         uses: the outermost sources, in order.
-        nulls: the fields of the decided call that it compares with null.
+        nulls: the fields of the decided call that the statement compares with null.
     """
 
     statement: n.Statement
@@ -100,7 +100,7 @@ class Stated:
 
     @property
     def tools(self) -> Sequence[str]:
-        """The tools that it restricts, if these are few."""
+        """The tools that it restricts, sorted; empty if there are too many."""
         tools = self.rule.tools
         return () if tools is None or len(tools) > MOST_TOOLS else sorted(tools)
 
@@ -111,22 +111,22 @@ class Stated:
         return "the end" if on is None else shown(on)
 
     def node(self, form: object) -> n.Node | None:
-        """The node that a form was made of."""
+        """Return the node that a form was made from."""
         return self.origins.get(id(form))
 
 
 class Policy:
-    """The statements of a core.
+    """The statements of a core, and facts about each tool that follow from them.
 
     Attributes:
-        stated: in source order.
-        read: by restricted tool, the pairs of an earlier tool and its field that statements read.
-        mentioned: by restricted tool, the fields of the call itself that statements read.
-        once: the limits that let calls be made once.
-        bounded: by restricted tool, those of which statements want calls of a window or `since`.
-        marking: by restricted tool, the tools of which statements say `since`.
-        nonempty: pairs of a tool and its list, of which a statement asks for an element.
-        dotless: pairs of a tool and its text, of which a statement compares `..`.
+        stated: the statements in source order.
+        read: for each restricted tool, the pairs (earlier tool, field) that statements read.
+        mentioned: for each restricted tool, its own fields that statements read.
+        once: the limits `<= 1` on numbers of calls, without a filter.
+        bounded: for each restricted tool, the tools of wanted sources with a window or `since`.
+        marking: for each restricted tool, the tools in a `since` of a statement.
+        nonempty: pairs (tool, list argument) where a statement asks for an element of the list.
+        dotless: pairs (tool, text argument) where a statement has a pattern with `..`.
     """
 
     def __init__(self, core: Core, places: Mapping[Place, Span]) -> None:
@@ -195,7 +195,7 @@ class Policy:
         self.dotless |= {(tool, name) for tool in tools for name in dotless}
 
     def field(self, tool: str, name: str) -> Field | None:
-        """A field of a tool."""
+        """Return a field of a tool; None if it has no field of this name."""
         found = self.core.tool_of[tool]
         return next((one for one in (*found.arguments, *found.answers) if one.name == name), None)
 
@@ -215,7 +215,7 @@ class Policy:
         return False
 
     def shared(self, tools: Iterable[str], others: Iterable[str]) -> list[str]:
-        """The arguments that tie calls of two sets: required, of one name and type in all tools."""
+        """Return the required arguments that all tools of two sets have, with equal types."""
         first, *rest = [self.core.tool_of[name] for name in (*tools, *others)]
         return [
             field.name
@@ -224,10 +224,10 @@ class Policy:
         ]
 
     def verdict(self, tool: str) -> tuple[Field, str] | None:
-        """The answer of a tool that is a yes or a no, and the text of its yes.
+        """Return the yes-or-no answer of a tool, and the text of its yes; None if it has none.
 
-        A tool with several listed answers is a look-up, and so is one that also answers with data,
-        unless its listed answer has a name such as `answer` or `result`.
+        A tool with several listed answers counts as a lookup. So does a tool that also answers with
+        data, unless its listed answer has a name such as `answer` or `result`.
         """
         answers = self.core.tool_of[tool].answers
         closed = [one for one in answers if one.type is None or isinstance(one.type, FlagType)]
@@ -244,7 +244,7 @@ class Policy:
         return field, good
 
     def verdict_of(self, use: Use) -> tuple[str, str] | None:
-        """The name of the answer and the text of its yes, if all tools of a source share them."""
+        """Return the name of the answer and the text of its yes, if all tools of a source agree."""
         found = {self.verdict(tool) for tool in use.tools}
         if len(found) != 1:
             return None
@@ -259,7 +259,7 @@ def finding(
     hint: str,
     severity: Literal["warning", "note"] = "warning",
 ) -> LintFinding:
-    """A finding at a statement."""
+    """Return a finding at a statement."""
     return LintFinding(
         diagnostic=Diagnostic(
             code=code, severity=severity, message=message, span=stated.span, hint=hint
@@ -268,7 +268,7 @@ def finding(
 
 
 def shown(node: n.Node) -> str:
-    """The canonical text of a node, cut if it is long."""
+    """Return the canonical text of a node, cut if it is long."""
     text = n.text_of(node)
     return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 20]} .."
 
@@ -348,7 +348,7 @@ def _use(
 
 
 def is_null(form: Any) -> bool:
-    """Return whether a condition compares with null."""
+    """Return whether a condition is a comparison with null."""
     return isinstance(form, forms.Compare) and any(
         isinstance(one, forms.Constant) and one.state[0] == "z"
         for one in (form.left, *form.options)
@@ -366,7 +366,7 @@ def _compared_with_null(rule: forms.Rule) -> Iterator[str]:
 
 
 def terms_of(condition: Condition) -> tuple[Term, ...]:
-    """The terms directly inside a condition that compares."""
+    """Return the terms that a condition compares directly."""
     match condition:
         case forms.Compare(_, left, options):
             return (left, *options)
@@ -382,7 +382,7 @@ def terms_of(condition: Condition) -> tuple[Term, ...]:
 
 
 def fields_of_element(conditions: Iterable[Condition], level: int) -> set[str]:
-    """The fields of the element of a level that conditions read."""
+    """Return the fields of the element of a level that conditions read."""
     element = forms.Element(level)
     return {
         one.name
@@ -393,12 +393,12 @@ def fields_of_element(conditions: Iterable[Condition], level: int) -> set[str]:
 
 
 def own_fields(parts: Iterable[Any]) -> set[str]:
-    """The fields of the decided call that conditions and terms read."""
+    """Return the fields of the decided call that conditions and terms read."""
     return fields_of_element(parts, 0)
 
 
 def fields_read(conditions: Iterable[Condition]) -> Iterator[tuple[str, str]]:
-    """The pairs of an earlier tool and a field of it that conditions read."""
+    """Yield the pairs (earlier tool, field) that conditions read."""
     for condition in conditions:
         for one in walk(condition):
             if isinstance(one, Source):
@@ -417,7 +417,7 @@ def _pairs(base: forms.Base, names: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def _nonempty(condition: Condition) -> Iterator[str]:
-    """The lists of the decided call of which a condition asks for an element."""
+    """Yield the lists of the decided call that a condition requires to have an element."""
     parts = condition.parts if isinstance(condition, forms.All) else (condition,)
     for part in parts:
         if isinstance(part, forms.Some) and isinstance(part.of.base, forms.Items):
@@ -431,7 +431,7 @@ def _nonempty(condition: Condition) -> Iterator[str]:
 
 
 def plain_type(field: Field) -> type | None:
-    """The class of a field's type, without `or null`; None if it is listed."""
+    """Return the class of a field's type, without `or null`; None if the field is listed."""
     kind = field.type
     while isinstance(kind, NullableType):
         kind = kind.of
@@ -450,11 +450,11 @@ def _has_same(tool: Tool, field: Field) -> bool:
     )
 
 
-# Texts to write instead.
+# Better texts for messages.
 
 
 def with_condition(node: n.Node, condition: n.Node, lets: Mapping[str, n.Definition]) -> n.Node:
-    """A set of calls with a further condition in its filter."""
+    """Return a set of calls with a further condition in its filter."""
     match node:
         case n.Within(of, amount, unit):
             return n.Within(with_condition(of, condition, lets), amount, unit)
@@ -468,17 +468,17 @@ def with_condition(node: n.Node, condition: n.Node, lets: Mapping[str, n.Definit
 
 
 def same_node(names: Sequence[str]) -> n.Node:
-    """``same NAME``, or ``same (NAME, ..)``."""
+    """Return ``same NAME``, or ``same (NAME, ..)``."""
     return n.Same(tuple(names))
 
 
 def equals(name: str, value: str) -> n.Compare:
-    """``NAME = VALUE`` for the canonical text of a listed value."""
+    """Return ``NAME = VALUE`` for the canonical text of a listed value."""
     return n.Compare("=", n.Word(name), value_node(value))
 
 
 def value_node(value: str) -> n.Node:
-    """The node of the canonical text of a listed value."""
+    """Return the node of the canonical text of a listed value."""
     if value in ("true", "false"):
         return n.Flag(value == "true")
     if value[:1] == '"':
@@ -487,7 +487,7 @@ def value_node(value: str) -> n.Node:
 
 
 def without(node: n.Node, field: str) -> tuple[n.Node, n.Compare | None]:
-    """A set of calls without the comparisons of a field in its filter, and the first of these."""
+    """Return a set of calls without its comparisons of `field`, and the first of these."""
     match node:
         case n.Within(of, amount, unit):
             rest, first = without(of, field)
@@ -511,7 +511,7 @@ def _compares(node: n.Node, field: str) -> bool:
 
 
 def last_text(node: n.Node, field: str) -> str | None:
-    """``last(C).f = v`` for ``C(f = v)``; None if the filter has no such comparison."""
+    """Return ``last(C).f = v`` for ``C(f = v)``; None if the filter has no such comparison."""
     rest, compared = without(node, field)
     if compared is None:
         return None

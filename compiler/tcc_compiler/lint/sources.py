@@ -1,7 +1,7 @@
 """Lint rules on earlier calls and lists: TCC732, TCC733, TCC734, TCC736 and TCC737.
 
-The wrong earlier calls satisfy a statement if it does not look at the last one, or if no field ties
-them to the call that is decided.
+Wrong earlier calls can satisfy a statement that does not look at the last one, or that ties them by
+no field to the decided call.
 Specification: docs/lint.md. Cost: linear in the statements and their tools.
 """
 
@@ -27,7 +27,7 @@ from tcc_compiler.lint.policies import (
 
 
 def sources(policy: Policy) -> Iterator[LintFinding]:
-    """TCC732, TCC733, TCC734, TCC736 and TCC737 of all statements."""
+    """Yield TCC732, TCC733, TCC734, TCC736 and TCC737 of all statements."""
     for stated in policy.stated:
         if stated.rule.then is None:
             continue
@@ -39,7 +39,7 @@ def sources(policy: Policy) -> Iterator[LintFinding]:
 
 
 def _not_last(policy: Policy, stated: Stated, use: Use) -> Iterator[LintFinding]:
-    """A condition on the answer of any earlier call, where a later one may answer otherwise."""
+    """Yield TCC732 or TCC733: any earlier answer counts, even if a later answer was different."""
     if use.kind != "some" or not use.wanted or not use.tools:
         return
     if any(_is_last(other) and set(other.tools) & set(use.tools) for other in stated.uses):
@@ -64,21 +64,21 @@ def _is_last(use: Use) -> bool:
 
 
 def _answers(policy: Policy, use: Use) -> list[str]:
-    """The answers that all tools of a source have."""
+    """Return the answers that all tools of a source have."""
     first, *rest = [policy.core.tool_of[name] for name in use.tools]
     names = [{one.name for one in tool.answers} for tool in rest]
     return [one.name for one in first.answers if all(one.name in other for other in names)]
 
 
 def _since(node: n.Node) -> n.Since | None:
-    """The `since` of a collection, if the author wrote one."""
+    """Return the `since` of a collection, if the author wrote one."""
     while isinstance(node, n.Within):
         node = node.of
     return node if isinstance(node, n.Since) else None
 
 
 def _untied(policy: Policy, stated: Stated, use: Use) -> Iterator[LintFinding]:
-    """Earlier calls that no field ties to the decided call, where both tools have such a field."""
+    """Yield TCC734: earlier calls are not tied to the decided call, but a field could do so."""
     if use.kind == "rows" or not use.tools or not stated.tools or use.source.level != 1:
         return
     if set(use.tools) & set(stated.tools) or policy.has_key(stated, use):
@@ -104,7 +104,7 @@ def _untied(policy: Policy, stated: Stated, use: Use) -> Iterator[LintFinding]:
 
 
 def _unkeyed_mark(policy: Policy, stated: Stated, use: Use) -> Iterator[LintFinding]:
-    """A key of C that S lacks in `C since S`."""
+    """Yield TCC737: in `C since S`, a key of C that S lacks."""
     since = _since(use.node)
     if since is None or not use.tools:
         return
@@ -136,7 +136,7 @@ def _all_have(policy: Policy, base: forms.Calls, name: str) -> bool:
 
 
 def _may_be_empty(policy: Policy, stated: Stated, use: Use) -> Iterator[LintFinding]:
-    """`every` over a list of the decided call that may be empty."""
+    """Yield TCC736: `every` over a list of the decided call that may be empty."""
     if use.kind != "every" or not use.wanted:
         return
     base = use.source.base
@@ -147,7 +147,7 @@ def _may_be_empty(policy: Policy, stated: Stated, use: Use) -> Iterator[LintFind
             continue
         for tool in stated.tools:
             field = policy.field(tool, term.name)
-            # A list that may be left out is meant to be empty.
+            # An optional list is expected to be empty sometimes.
             if field is None or field.optional or (tool, term.name) in policy.nonempty:
                 continue
             if not _is_empty_list(field):

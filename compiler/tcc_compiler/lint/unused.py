@@ -1,7 +1,7 @@
 """Lint rules TCC701, TCC702 and TCC703: tools, rules and values that no plan uses.
 
-A plan uses a tool or a value of a listed argument if it has such a call.  A rule is used if `plan`
-leads to it.  Tools of other files serve several grammars and are not reported.
+A tool, or a value of a listed argument, is used if some plan has a call with it. A rule is used if
+`plan` reaches it. Tools of other files are not reported, because such files serve several grammars.
 Specification: docs/lint.md. Cost: linear in the calls and the expressions.
 """
 
@@ -21,7 +21,7 @@ from tcc_compiler.syntax.tree import Tree
 
 
 def unused_rules(core: Core, declared: Declared) -> Iterator[LintFinding]:
-    """TCC702 for each rule that `plan` does not lead to."""
+    """Yield TCC702 for each rule that `plan` does not reach."""
     for tree in declared.of_kind("rule"):
         name = tree.tokens("NAME")[0]
         if name.text in core.rules:
@@ -34,11 +34,11 @@ def unused_rules(core: Core, declared: Declared) -> Iterator[LintFinding]:
 def unused_calls(
     core: Core, declared: Declared, used: AbstractSet[int], dead: AbstractSet[str] = frozenset()
 ) -> Iterator[LintFinding]:
-    """TCC701 for each tool, TCC703 for each listed argument with values, that no plan uses.
+    """Yield TCC701 for each unused tool, TCC703 for each listed argument with unused values.
 
     Args:
         used: the calls that some plan has.
-        dead: tools that TCC746 reports.
+        dead: the tools that TCC746 reports.
     """
     named = {core.calls[call].tool for low, high in named_calls(core) for call in range(low, high)}
     of_tool: dict[int, list[int]] = {}
@@ -82,13 +82,13 @@ def _unused_values(
 
 
 def _numbered(field: Field) -> Iterator[tuple[int, str]]:
-    """The values of a listed field, with the numbers that calls have for them."""
+    """Yield the values of a listed field, with their numbers in calls."""
     values = [value for value in field.values if value]
     return enumerate(values, 1 if field.optional else 0)
 
 
 def _value_tree(field: Tree, value: str) -> Tree:
-    """The tree of a value of a listed field; that of the whole domain for a range."""
+    """Return the tree of a value of a listed field; for a range the tree of the whole domain."""
     domain = field.trees()[1]
     todo = [domain]
     while todo:

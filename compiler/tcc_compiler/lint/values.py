@@ -32,7 +32,7 @@ _ANYTHING = ".*"
 
 
 def values(policy: Policy) -> Iterator[LintFinding]:
-    """TCC738 to TCC741, TCC743 and TCC744 of all statements."""
+    """Yield TCC738 to TCC741, TCC743 and TCC744 of all statements."""
     told: set[tuple[str, str]] = set()
     for stated in policy.stated:
         rule = stated.rule
@@ -51,15 +51,15 @@ def values(policy: Policy) -> Iterator[LintFinding]:
 
 @frozen(kw_only=False)
 class _Atom:
-    """A comparison of a field of the decided call, or of its elements.
+    """A comparison of a field of the decided call, or of elements of this field.
 
     Attributes:
         form: the comparison.
         field: the name of the field.
-        filtered: whether it is in the filter of the restricted calls.
-        asked: whether a call is allowed only if the comparison is true; False: only if it is false.
-        direct: whether the field itself is compared, and not an element of it.
-        beside: the conditions that are joined with it by `and`.
+        filtered: True if it is in the filter of the restricted calls.
+        asked: True if a call is allowed only if the comparison is true; False: only if it is false.
+        direct: True if the field itself is compared; False: an element of it.
+        beside: the conditions that `and` joins with it.
     """
 
     stated: Stated
@@ -78,20 +78,20 @@ class _Atom:
 
     @property
     def pattern(self) -> str | None:
-        """The pattern that it compares with."""
+        """The pattern that it compares with; None if it has no pattern."""
         return self.form.pattern if isinstance(self.form, forms.Matches) else None
 
 
 def _atoms(condition: Condition, asked: bool, stated: Stated) -> Iterator[_Atom]:
-    """The comparisons of own fields that decide about the call, lists element by element.
+    """Yield the comparisons of own fields that decide about the call, including list elements.
 
     Args:
-        asked: whether the condition has to be true; False: it is a filter, and should be false.
+        asked: True: the condition has to be true. False: it is a filter, and should be false.
     """
     todo: list[tuple[Condition, bool, n.Node | None, tuple[Condition, ...]]] = [
         (condition, asked, None, ())
     ]
-    elements: dict[int, str] = {}  # by the level of a list's elements, the field
+    elements: dict[int, str] = {}  # from the level of a list's elements to the field
     while todo:
         one, wanted, outer, beside = todo.pop()
         node = stated.node(one) or outer
@@ -122,7 +122,7 @@ def _atoms(condition: Condition, asked: bool, stated: Stated) -> Iterator[_Atom]
 
 
 def _own_name(term: Any, elements: Mapping[int, str]) -> str | None:
-    """The field of the decided call that a term is, or an element of."""
+    """Return the field of the decided call that a term is, or is an element of."""
     if isinstance(term, forms.Get) and term.of == forms.Element(0):
         return term.name
     if isinstance(term, forms.Element):
@@ -148,7 +148,7 @@ def _long_debt(stated: Stated) -> LintFinding:
 def _one_of_several(
     policy: Policy, atom: _Atom, told: set[tuple[str, str]]
 ) -> Iterator[LintFinding]:
-    """A check of `to`, where no statement mentions `cc`."""
+    """Yield TCC738: a statement checks `to`, but none mentions `cc`."""
     if isinstance(atom.form, forms.Same) or is_null(atom.form):
         return
     for tool in atom.stated.tools:
@@ -189,10 +189,10 @@ def _are_alike(field: Field, other: Field) -> bool:
 
 
 def _optional(policy: Policy, atom: _Atom, told: set[tuple[str, str]]) -> Iterator[LintFinding]:
-    """A comparison that is unsure for a call without the field, which is then refused."""
+    """Yield TCC739: a comparison is unsure, and refuses the call, if the field is missing."""
     stated = atom.stated
     if isinstance(atom.form, forms.Same) or is_null(atom.form) or not atom.direct:
-        return  # a list that was left out has no elements
+        return  # a missing list has no elements
     tool = next((one for one in stated.tools if _is_optional(policy, one, atom.field)), None)
     key = ("TCC739", f"{id(stated)}.{atom.field}")
     if tool is None or key in told or atom.field in stated.nulls:
@@ -222,7 +222,7 @@ def _is_optional(policy: Policy, tool: str, name: str) -> bool:
 
 
 def _located(policy: Policy, atom: _Atom, told: set[tuple[str, str]]) -> Iterator[LintFinding]:
-    """A pattern for a path or a URL, which has several spellings."""
+    """Yield TCC740: a pattern for a path or a URL, which has several spellings."""
     pattern = atom.pattern
     if pattern is None or not (
         _LOCATED.fullmatch(atom.field.casefold()) or _PATTERN_OF_PLACE.match(pattern)
@@ -234,7 +234,7 @@ def _located(policy: Policy, atom: _Atom, told: set[tuple[str, str]]) -> Iterato
         return
     field = policy.field(tool, atom.field)
     if field is None or plain_type(field) is not TextType:
-        return  # a path or URL is compared in its normal form
+        return  # paths and URLs are compared in their normal form
     told.add(key)
     is_url = "url" in atom.field.casefold() or "://" in pattern
     kind, known = ("url", "https://") if is_url else ("path", "/")
@@ -260,12 +260,12 @@ _PREFIX = {
 
 
 def _is_like(atom: _Atom) -> bool:
-    """Return whether the author wrote ``~``, and not ``!~``."""
+    """Return whether the author wrote ``~``, not ``!~``."""
     return not isinstance(atom.node, n.Compare) or atom.node.operator == "~"
 
 
 def _is_loose(pattern: str, asked: bool) -> bool:
-    """Return whether other spellings pass: it denies, or it allows any character somewhere."""
+    """Return whether other spellings pass: it denies, or allows any character somewhere."""
     return not asked or _has_dot(pattern) or "[^" in pattern
 
 
@@ -304,7 +304,7 @@ def _patterns(policy: Policy, atom: _Atom) -> Iterator[LintFinding]:
 
 
 def _is_located(policy: Policy, atom: _Atom) -> bool:
-    """Return whether the field is a path or URL: all of it has one meaning."""
+    """Return whether the field is a path or URL, which is compared as a whole."""
     fields = [policy.field(tool, atom.field) for tool in atom.stated.tools]
     return any(one is not None and plain_type(one) in (PathType, UrlType) for one in fields)
 
@@ -321,7 +321,7 @@ def _has_pattern(policy: Policy, atom: _Atom) -> bool:
 
 
 def _lists(condition: Condition, form: Condition) -> bool:
-    """Return whether a condition beside a pattern says which values the text may be."""
+    """Return whether a condition next to a pattern lists or compares the same term's values."""
     return (
         isinstance(condition, forms.Among | forms.Compare)
         and isinstance(form, forms.Matches)

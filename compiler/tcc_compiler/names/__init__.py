@@ -1,1 +1,1 @@
-"""From trees to the core: nodes of statements, declarations, and what words mean."""
+"""From syntax trees to the core: declarations, nodes of statements, plans, word meanings."""

@@ -1,8 +1,9 @@
 """The amounts of a tool's calls: cost, price, latency and epsilon, by arithmetic and `when`.
 
-Normative text: docs/spec/language.md, section 5.  Numbers are exact rationals; an amount is
-computed once for each combination of the fields that it depends on.
-Cost: at most MAX_STEPS steps for a grammar, counted for each tool before its amounts are computed.
+Normative text: docs/spec/language.md, section 5. Numbers are exact rationals. An amount is computed
+once for each combination of the fields that it depends on.
+Cost: at most MAX_STEPS steps for a grammar. The steps of each tool are counted before its amounts
+are computed.
 """
 
 from __future__ import annotations
@@ -49,23 +50,24 @@ class Amounts(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Steps:
-    """How many steps the amounts of a grammar's tools may still take, all of them together."""
+    """How many steps are left for the amounts of all tools of a grammar together."""
 
     left: int = MAX_STEPS
 
 
 class FieldOf(NamedTuple):
-    """A listed field in arithmetic: its number among the listed fields of the tool."""
+    """A listed field in arithmetic; `place` is its number among the listed fields of the tool."""
 
     place: int
 
 
 @frozen
 class Arithmetic:
-    """An arithmetic expression in postfix order; durations are milliseconds.
+    """An arithmetic expression in postfix order; durations are in milliseconds.
 
     Attributes:
-        code: numbers and fields push; ``+``, ``-``, ``*`` take two; ``~`` turns the sign of one.
+        code: numbers and fields are pushed. ``+``, ``-`` and ``*`` take two operands; ``~`` negates
+            one.
     """
 
     code: tuple[Fraction | FieldOf | Operator, ...]
@@ -80,8 +82,11 @@ class Amount:
     """An amount of a tool.
 
     Attributes:
-        high: of a cost interval.
-        when: the place of a listed field, and the places of the values for which it holds.
+        kind: ``cost``, ``price``, ``latency`` or ``epsilon``.
+        low: the amount, or the lower end of a cost interval.
+        high: the upper end of a cost interval; else None.
+        when: the place of a listed field, and the places of its values for which the amount holds.
+            None if it always holds.
     """
 
     kind: str
@@ -105,13 +110,13 @@ def amounts_of(
     steps: Steps,
     report: Report,
 ) -> list[Amounts] | None:
-    """The amounts of every call of a tool, by the places of its values, the last one fastest.
+    """Return the amounts of every call of a tool; None after a mistake.
 
-    None after a mistake.
+    The calls are ordered by the places of their values; the last field varies fastest.
 
     Args:
         at: where the tool is named.
-        steps: the steps that are left; those of this tool are subtracted.
+        steps: the steps that are left; the steps of this tool are subtracted.
     """
     clauses = {kind: _clauses(kind, amounts, report) for kind in KINDS}
     if not _affordable(name, at, fields, amounts, steps, report):
@@ -149,7 +154,7 @@ def _affordable(
 
 
 def _clauses(kind: str, amounts: Sequence[Amount], report: Report) -> list[Amount]:
-    """The amounts of one kind: those with `when` in order, then the bare one."""
+    """Return the amounts of one kind: first with `when`, in order, then without."""
     chosen = [amount for amount in amounts if amount.kind == kind]
     bare = [amount for amount in chosen if amount.when is None]
     for other in bare[1:]:
@@ -164,7 +169,7 @@ def _clauses(kind: str, amounts: Sequence[Amount], report: Report) -> list[Amoun
 def _column(
     fields: Sequence[Listed], amounts: Sequence[Amount], report: Report
 ) -> list[tuple[int, int]] | None:
-    """Low and high of one kind of amount for every call; None after a mistake."""
+    """Return both ends of one kind of amount for every call; None after a mistake."""
     if not amounts:
         return [(0, 0)] * prod(len(field.values) for field in fields)
     known: dict[tuple[int, ...], tuple[int, int] | None] = {}
@@ -192,12 +197,12 @@ def _column(
 def _chosen(
     amounts: Sequence[Amount], fields: Sequence[Listed]
 ) -> tuple[int, list[tuple[int, list[int]]]]:
-    """Tables by which the first amount that holds for a call is the least of a few numbers.
+    """Return tables for finding, by a minimum, the first amount that holds for a call.
 
     Returns:
-        The first of those that hold for every call, and for each field that decides something the
-        first of those that hold for each of its values; where there is none, how many amounts
-        there are.  The least of these is the one for a call.
+        the number of the first amount that holds for every call; and for each field with
+        conditions, the first amount that holds for each of its values. The number of amounts stands
+        for "no amount". The amount of a call is the least of these numbers.
     """
     first = none = len(amounts)
     by_value: dict[int, list[int]] = {}
@@ -215,7 +220,7 @@ def _chosen(
 def _ends(
     amount: Amount, fields: Sequence[Listed], places: Sequence[int], report: Report
 ) -> tuple[int, int] | None:
-    """The two ends of an amount for one call, in its unit; None after a mistake."""
+    """Return the two ends of an amount for one call, in its unit; None after a mistake."""
     case = ", ".join([f"{fields[p].name}={fields[p].values[places[p]]}" for p in amount.uses])
     case = f" where {case}" if case else ""
     ends = []
@@ -237,7 +242,7 @@ def _ends(
 def _whole(
     amount: Amount, region: Region, value: Fraction | None, case: str, report: Report
 ) -> int | None:
-    """An amount in its unit; None after a mistake."""
+    """Return an amount in its unit; None after a mistake."""
     if value is None:
         report.error(
             "TCC307", region, f"this arithmetic leaves {MAX_BITS} bits{case}", "simplify it"
@@ -249,7 +254,7 @@ def _whole(
 def in_unit(
     kind: str, value: Fraction, region: Region, report: Report, case: str = ""
 ) -> int | None:
-    """`value` as whole nano-units, cents or milliseconds within 64 bits; None after a mistake."""
+    """Return `value` as a whole number of the kind's unit in 64 bits; None after a mistake."""
     number = scaled(value, UNITS[kind])
     if number is None:
         message = f"this {kind} is not whole in {UNIT_NAMES[kind]}{case}"
@@ -276,7 +281,7 @@ def in_unit(
 def _evaluate(
     arithmetic: Arithmetic, fields: Sequence[Listed], places: Sequence[int]
 ) -> Fraction | None:
-    """The value of an expression for one call; None where it grows past MAX_BITS."""
+    """Return the value of an expression for one call; None if it exceeds MAX_BITS bits."""
     stack: list[Fraction] = []
     for item in arithmetic.code:
         match item:
@@ -302,5 +307,5 @@ def _apply(operator: str, left: Fraction, right: Fraction) -> Fraction:
 
 
 def combinations(fields: Sequence[Listed]) -> Iterator[tuple[int, ...]]:
-    """The places of the values of every call, the last field fastest."""
+    """Yield the places of the values of every call; the last field varies fastest."""
     return product(*(range(len(field.values)) for field in fields))

@@ -1,6 +1,6 @@
-"""Calls of plans: all calls of the tools in their order, and the sets that patterns stand for.
+"""Calls of plans: all calls of the tools in order, and the sets that patterns stand for.
 
-Normative text: docs/spec/core.md, section 5.  Cost: linear in the calls.
+Normative text: docs/spec/core.md, section 5. Cost: linear in the calls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ MAX_TEXT_BYTES = 16 * 1024 * 1024
 class Selection(NamedTuple):
     """A pattern: a tool, and for each field that it names the places of the values.
 
-    Both lists of `where` increase.  The tool '' stands for every call.
+    The fields in `where`, and the places of each, are increasing. The tool '' stands for every
+    call.
     """
 
     tool: str
@@ -33,11 +34,11 @@ ANY = Selection("")
 
 
 class TooManyMembers(Exception):
-    """The patterns of a grammar hold more calls than the limit."""
+    """Raised if the patterns of a grammar have more members than the limit."""
 
 
 def text_bytes(tool: DeclaredTool) -> int:
-    """How long the canonical texts of a tool's calls are together, in bytes of UTF-8."""
+    """Return the total length of the canonical texts of a tool's calls, in bytes of UTF-8."""
     count = len(tool.amounts)
     total = count * (len(written(tool.name).encode()) + 2)
     for field in tool.fields:
@@ -53,11 +54,11 @@ class CallList:
     """The calls of a grammar.
 
     Attributes:
-        calls: strictly increasing by the bytes of their texts.
+        calls: all calls, strictly increasing by the bytes of their texts.
     """
 
     def __init__(self, tools: Mapping[str, DeclaredTool], report: Report) -> None:
-        """Make all calls; their number and their texts are known to be small enough."""
+        """Make all calls; the caller has checked their number and the size of their texts."""
         self._tools = tools
         self._known: dict[Selection, CallSet] = {}
         self._wide: dict[str, Sequence[tuple[int, int]]] = {}
@@ -80,17 +81,17 @@ class CallList:
                 found.append((text.encode(), call, number))
         found.sort(key=lambda one: one[0])
         self.calls = tuple([call for _, call, _ in found])
-        # For each tool the index of each of its calls, the last field fastest.
+        # For each tool, the indices of its calls; the last field varies fastest.
         self._places = [[0] * len(tool.amounts) for tool in tools.values()]
         for index, (_, call, number) in enumerate(found):
             self._places[call.tool][number] = index
         self._numbers = {name: at for at, name in enumerate(tools)}
 
     def calls_of(self, selection: Selection) -> CallSet:
-        """The calls that a pattern stands for.
+        """Return the calls that a pattern stands for.
 
         Raises:
-            TooManyMembers: this and the patterns before hold more than MAX_MEMBERS calls.
+            TooManyMembers: this pattern and the earlier ones have more than MAX_MEMBERS calls.
         """
         if selection == ANY:
             return ((0, len(self.calls)),)
@@ -116,7 +117,7 @@ class CallList:
         return ranges_of(sorted([places[number] for number in numbers]))
 
     def _widths(self, tool: str) -> Sequence[tuple[int, int]]:
-        """The places of the fields of a tool with more than one value, and how many they have."""
+        """Return (place, number of values) of each field of a tool with more than one value."""
         widths = self._wide.get(tool)
         if widths is None:
             sizes = [(at, len(one.values)) for at, one in enumerate(self._tools[tool].fields)]
@@ -125,7 +126,7 @@ class CallList:
 
 
 def ranges_of(indices: Iterable[int]) -> CallSet:
-    """Increasing indices as half-open ranges with gaps between them."""
+    """Return increasing indices as half-open ranges with gaps between them."""
     ranges: list[tuple[int, int]] = []
     for index in indices:
         if ranges and ranges[-1][1] == index:
@@ -136,6 +137,6 @@ def ranges_of(indices: Iterable[int]) -> CallSet:
 
 
 def _pieces(field: Listed) -> Sequence[str]:
-    """What each value of a field adds to the text of a call; nothing where it is left out."""
+    """Return what each value of a field adds to the text of a call; empty if it is left out."""
     name = written(field.name)
     return [f"{name}={text}" if text else "" for text in field.values]

@@ -1,8 +1,8 @@
-"""From the text of a grammar to its core, or to all of its mistakes.
+"""The front end: from the text of a grammar to its core, or to all of its mistakes.
 
-This is the front end on one page: files, declarations, plans, statements, kinds.  It reads the
-given file and those that it uses.  The kinds of finished nodes are checked by
-:mod:`tcc_certs.policy.kinds` alone, so the compiler and a reader of cores have one meaning.
+It reads the file and the files that it uses: declarations, plans, statements, kinds. Only
+:mod:`tcc_certs.policy.kinds` checks the kinds of finished nodes, so the compiler and a reader of
+cores agree on the meaning.
 Cost: linear in the text and the calls.
 """
 
@@ -40,7 +40,7 @@ from tcc_compiler.names.zones import recorded_zones
 from tcc_compiler.syntax.tree import Token, Tree
 
 _POLICIES = ("before", "finally_", "forbid", "owe", "limit")
-_MAX_LABEL = 128  # characters of the label of a currency
+_MAX_LABEL = 128  # the most characters of the label of a currency
 _ONCE = {
     "header": "grammar", "currency": "currency", "plan": "plan", "begin": "start", "goal": "goal",
 }  # fmt: skip
@@ -48,14 +48,14 @@ _ONCE = {
 
 @frozen
 class Expectation:
-    """An ``expect``.
+    """An ``expect`` line.
 
     Attributes:
         what: ``plans``, ``min_cost``, ``max_depth``; ``always``, ``reachable`` or ``implies``.
-        op, value: of a number, in nano-units for a cost.
-        statements: of ``always``; of ``reachable`` a `forbid` of the calls.
+        op, value: for a number: the comparison, and the value (a cost in nano-units).
+        statements: for ``always``: its statements. For ``reachable``: a `forbid` of the calls.
         text: the author's text after ``expect``.
-        path: of ``implies`` the file; None: the grammar is in no file.
+        path: for ``implies``: the file. None if the grammar is in no file.
     """
 
     what: str
@@ -72,13 +72,13 @@ class Compiled:
     """The result of the front end for a text.
 
     Attributes:
-        core: None after a mistake.
-        diagnostics: by file, then by place.
-        sources: the files read, by the names that spans have, in the order of reading.
+        core: the core; None after a mistake.
+        diagnostics: sorted by file, then by place.
+        sources: the files that were read, by their names in spans, in the order of reading.
         places: the span of each statement of the core, by its number; also of ``plan``, ``start``,
             ``goal``, ``rule NAME`` and ``tool NAME``.
         currency: the label of prices.
-        span: that of the `grammar` statement.
+        span: the span of the `grammar` statement.
     """
 
     core: Core | None
@@ -100,14 +100,14 @@ def compile_source(
     check_time: Callable[[], None] | None = None,
     read: Read = texts.read_bytes,
 ) -> Compiled:
-    """The core of a text, or its mistakes.
+    """Return the core of a text, or its mistakes.
 
     Args:
-        name: how diagnostics name the text.
-        path: the file that the text is in: it may use what that file may.
-        folder: the files that a text from no file may use are in it, or below.
-        check_time: called every few hundred steps; it ends the work by raising.
-        read: gives the bytes of a used file.
+        name: the name of the text in diagnostics.
+        path: the file of the text, which decides which files the text may use.
+        folder: for a text from no file: the folder of the files that it may use, in it or below it.
+        check_time: called every few hundred steps. It ends the work by raising.
+        read: returns the bytes of a used file.
     """
     try:
         size = len(text.encode("utf-8"))
@@ -127,7 +127,7 @@ def compile_source(
 
 
 def compile_file(path: Path, check_time: Callable[[], None] | None = None) -> Compiled:
-    """The core of a grammar file, or its mistakes; raises for no content of the file."""
+    """Return the core of a grammar file, or its mistakes; bad contents raise nothing."""
     data = texts.read_bytes(path)
     text = data if isinstance(data, texts.Unreadable) else texts.decode(data)
     if isinstance(text, texts.Unreadable):
@@ -136,7 +136,7 @@ def compile_file(path: Path, check_time: Callable[[], None] | None = None) -> Co
 
 
 def unreadable(name: str, problem: texts.Unreadable) -> Compiled:
-    """The result for a file that is no text."""
+    """Return the result for a file that is no text."""
     source = texts.source_of(problem.text, name)
     report = Report([source])
     region = Region(0, problem.offset, problem.offset)
@@ -161,7 +161,7 @@ class _Declared:
 
 
 class _Compilation:
-    """One run over the files of a grammar, whose syntax has no mistakes."""
+    """One run over the files of a grammar that has no syntax errors."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class _Compilation:
         self.forms: dict[str, tuple[str, Builder, Tree]] = {}
 
     def run(self) -> Compiled:
-        """Compile."""
+        """Return the result."""
         self._sort()
         self._check_head()
         shapes = Shapes()
@@ -217,7 +217,7 @@ class _Compilation:
     # Names.
 
     def _sort(self) -> None:
-        """Note what each name declares; names that are declared twice are reported."""
+        """Record what each name declares, and report names that are declared twice."""
         declared = self.declared
         for b, tree in self._all("tool"):
             self._declare(b, declared.tools, "tool", tree.trees()[0], tree)
@@ -261,7 +261,7 @@ class _Compilation:
         names.setdefault(name, tree)
 
     def _check_form(self, b: Builder, tree: Tree) -> None:
-        """Report names that differ, and are equal in normal form."""
+        """Report names that are different but equal in normal form."""
         todo = [tree]
         while todo:
             one = todo.pop()
@@ -283,7 +283,7 @@ class _Compilation:
                 todo += one.trees("let")
 
     def _check_head(self) -> None:
-        """The `grammar` statement comes first."""
+        """Check the place and version of `grammar`, and the labels that people are shown."""
         b, header = self.root, self.single.get("header")
         hint = 'begin with: grammar NAME version "1.0"'
         if header is None:
@@ -346,7 +346,7 @@ class _Compilation:
         return found
 
     def _given(self, shapes: Shapes) -> tuple[Given, ...] | None:
-        """The attributes of a session in declared order, None after a mistake."""
+        """Return the attributes of a session in declared order; None after a mistake."""
         b = self.root
         before = b.failed
         types = Types(b, shapes)
@@ -370,7 +370,7 @@ class _Compilation:
         return tuple(found) if b.failed == before else None
 
     def _learned(self, tree: Tree) -> Learned | None:
-        """``given NAME from A.f | B.g``."""
+        """Return the attribute of ``given NAME from A.f | B.g``; None after a mistake."""
         b = self.root
         name, of = tree.trees()
         sources: list[tuple[str, str]] = []
@@ -432,8 +432,10 @@ class _Compilation:
         return Expectation(what=what, text=text, span=span, statements=statements), stated
 
     def _beside(self, name: str, tree: Tree) -> Path | None:
-        """The file of an `expect implies`, in the folder of the grammar or below; None: a text
-        that comes from no file can name none."""
+        """Return the file of an `expect implies`, in the folder of the grammar or below.
+
+        Return None if the text comes from no file, since it can then name no file.
+        """
         source = self.sources[0]
         folder = source.folder if source.path is None else source.path.parent
         hint = "name a grammar in the folder of this one or below, by its relative path"
@@ -487,7 +489,7 @@ class _Compilation:
                     self.report.error("TCC233", self.root.spans[id(right)], message, hint)
 
     def _check_label(self, text: str, tree: Tree | Token, what: str) -> None:
-        """Report a text that people are shown, if it has hidden characters."""
+        """Report hidden characters in a text that people are shown."""
         hidden = hidden_in(text)
         if hidden is not None:
             message = f"{what} has U+{ord(hidden):04X}, a control or hidden character"
@@ -524,10 +526,10 @@ class _Compilation:
     def _check_kinds(
         self, core: Core, stated: Sequence[Stated], broken: set[str]
     ) -> frozenset[int]:
-        """Let certs check statements, and report its faults at their places.
+        """Let `tcc_certs` check the statements, and report its faults at their places.
 
         Returns:
-            the ids of texts that a bare word would mean, too.
+            the ids of texts that could also be written as a bare word.
         """
         spans = self.root.spans
         try:
@@ -544,7 +546,8 @@ class _Compilation:
                 continue
             statement = one.statement
             if isinstance(statement, n.Require | n.Ask) and unused.intersection(map(id, one.lets)):
-                # No clause uses these lets: they are checked with the first clause of their block.
+                # No clause uses these lets, so they are checked with the first clause of their
+                # block.
                 unused.difference_update(map(id, one.lets))
                 lets = sorted(
                     (*statement.lets, *one.lets), key=lambda let: spans[id(let.body)].start
@@ -554,7 +557,7 @@ class _Compilation:
                 kinds.rule(statement)
             except Fault as fault:
                 report_fault(fault, statement, one.region, spans, core, self.report)
-                if fault.code == "D201":  # the others would go beyond the same bound
+                if fault.code == "D201":  # the others would exceed the same bound
                     break
         return kinds.bare_texts
 
@@ -594,7 +597,7 @@ class _Compilation:
 
 
 def version_fault(text: str) -> tuple[str, str] | None:
-    """What is wrong with the version of a grammar or graph, and a hint; None where nothing is."""
+    """Return the problem with a version, and a hint; None if the version is correct."""
     if len(text.encode("utf-8", "surrogatepass")) > MAX_VERSION_BYTES:
         message = f"the version takes more than {MAX_VERSION_BYTES} bytes"
         return message, "write a shorter one: it is in the head of every ledger"
@@ -606,7 +609,7 @@ def version_fault(text: str) -> tuple[str, str] | None:
 
 
 def _unused_lets(stated: Sequence[Stated]) -> set[int]:
-    """The ids of the lets of blocks that no clause of their block uses."""
+    """Return the ids of the lets of blocks that no clause of their block uses."""
     used: set[int] = set()
     unused: set[int] = set()
     for one in stated:
@@ -620,7 +623,7 @@ _QUESTIONS = ("expect_always", "expect_reachable", "expect_implies")
 
 
 def with_bare_words(core: Core, texts: frozenset[int]) -> Core:
-    """The core with bare words for the texts with these ids: a listed value has one form."""
+    """Return the core with bare words for the texts with these ids: one form for a value."""
     if not texts:
         return core
 

@@ -1,7 +1,7 @@
-"""From a fault of certs, which names a node, to a diagnostic at the author's text.
+"""Turn a fault of `tcc_certs`, which names a node, into a diagnostic at the author's text.
 
-A fault has a code, the node, the names that fit there, and a word that says which mistake it is.
-These choose the hint: :data:`_HINTS` by the code, :data:`_ABOUT` by the word.
+A fault has a code, the node, the names that fit there, and a word for the exact mistake. They
+determine the hint: :data:`_HINTS` by the code, :data:`_ABOUT` by the word.
 Cost: linear in the fields of the core, for each fault.
 """
 
@@ -21,7 +21,7 @@ from tcc_compiler.names.nodes import Spans
 from tcc_compiler.names.zones import zone_names
 
 _WORK = "name the inner parts by tools, fields or lists of fewer values, or split the statement"
-_CODES: Mapping[str, str] = {"D201": "TCC314"}  # a bound of work of certs, as the compiler names it
+_CODES: Mapping[str, str] = {"D201": "TCC314"}  # codes of certs that the compiler renames
 
 
 def report_fault(
@@ -36,7 +36,7 @@ def report_fault(
 
     Args:
         statement: the statement that has it; None for a `let` of the file.
-        region: its place, for a node that has no place of its own.
+        region: the place to report if the node has no region.
         spans: the regions of nodes by their ids.
     """
     at = spans.get(id(fault.node), region)
@@ -46,7 +46,7 @@ def report_fault(
 
 
 def _sentence(message: str) -> str:
-    """A message of certs as a diagnostic has it: no full stop, a small letter first."""
+    """Return a message of certs in the form of a diagnostic: no full stop, a small first letter."""
     text = message.rstrip(".")
     return text[:1].lower() + text[1:] if re.match("[A-Z][a-z ]", text) else text
 
@@ -61,7 +61,7 @@ class _Case:
 
     @property
     def word(self) -> str:
-        """The name that the faulty node has; empty if it has none."""
+        """The name in the faulty node; empty if it has none."""
         node = self.fault.node
         if isinstance(node, n.Word | n.Get | n.Session):
             return node.name
@@ -73,7 +73,7 @@ class _Case:
         return n.text_of(self.fault.node) if isinstance(self.fault.node, n.Node) else ""
 
     def restricted(self) -> list[Tool]:
-        """The tools that the statement restricts, if it names them one by one."""
+        """Return the tools that the statement restricts, if it names them one by one."""
         on = getattr(self.statement, "on", None)
         words = on.parts if isinstance(on, n.Union) else (on,)
         names = [one.name for one in words if isinstance(one, n.Word)]
@@ -87,7 +87,7 @@ def _hint(case: _Case) -> str:
 
 
 def shared_keys(tools: Iterable[Tool], others: Iterable[Tool]) -> list[str]:
-    """The open arguments of one name and type that all of these tools have, in declared order."""
+    """Return the open arguments that all tools have with equal name and type, in declared order."""
     first, *rest = [*tools, *others]
     types = [{one.name: one.type for one in tool.arguments} for tool in rest]
     return [
@@ -99,12 +99,12 @@ def shared_keys(tools: Iterable[Tool], others: Iterable[Tool]) -> list[str]:
 
 
 def same_text(keys: Iterable[str]) -> str:
-    """``same KEY`` or ``same (KEY, ..)``."""
+    """Return ``same KEY`` or ``same (KEY, ..)``."""
     return n.text_of(n.Same(tuple(keys)))
 
 
 def _last_of(case: _Case, tool: Tool, name: str) -> str:
-    """``last(TOOL(same KEY)).NAME``, with the keys that the restricted calls share with TOOL."""
+    """Return ``last(TOOL(same KEY)).NAME``, with the keys that restricted calls and TOOL share."""
     keys = shared_keys(case.restricted(), [tool]) if case.restricted() else []
     of: n.Node = n.Word(tool.name)
     of = n.Where(of, (n.Same(tuple(keys)),)) if keys else of
@@ -112,7 +112,7 @@ def _last_of(case: _Case, tool: Tool, name: str) -> str:
 
 
 def _answering(core: Core, name: str) -> Tool | None:
-    """The first tool that answers with a field of this name, else the first that has one."""
+    """Return the first tool with an answer of this name, else the first with such an argument."""
     tools = [tool for tool in core.tools if any(one.name == name for one in tool.answers)]
     tools += [tool for tool in core.tools if any(one.name == name for one in tool.arguments)]
     return tools[0] if tools else None
@@ -123,7 +123,7 @@ def _all_fields(core: Core) -> list[str]:
     return list(dict.fromkeys(fields))
 
 
-# What other languages call the functions and sets of this one.
+# Names in other languages for functions and sets of this one.
 _FUNCTIONS: Mapping[str, str] = {
     "len": "count(LIST)", "length": "count(LIST)", "size": "count(LIST)", "avg": "sum(C.f)",
     "exists": "C, as a condition", "all": "any, for all tools; every C(..), for all elements",
@@ -137,11 +137,11 @@ def _listed(core: Core) -> list[Field]:
     return [one for one in fields if one.type is None]
 
 
-# One function for each code.
+# One function for each code; each returns a hint, or an empty text.
 
 
 def _unknown_name(case: _Case) -> str:
-    """The nearest name, or the names there are."""
+    """Suggest the nearest name, or list the names."""
     word, core = case.word, case.core
     if isinstance(case.fault.node, n.Session):
         known = [one.name for one in core.given]
@@ -160,7 +160,7 @@ def _unknown_name(case: _Case) -> str:
 
 
 def _unknown_field(case: _Case) -> str:
-    """A similar field of these calls; the calls that have a field of this name; or all fields."""
+    """Suggest a similar field, or the calls that have the field, or list all fields."""
     word, known = case.word, case.fault.known
     tool = _answering(case.core, word) if case.fault.about == "calls" else None
     if tool is not None:
@@ -189,7 +189,7 @@ def _unknown_zone(name: str) -> str:
 
 
 def _last_element(case: _Case) -> str:
-    """A field of the last call to compare; the calls themselves, if any one of them is enough."""
+    """Suggest a field of the last call to compare, or the calls themselves if any one is enough."""
     fault, text = case.fault, case.text
     of = fault.node.arguments[0] if isinstance(fault.node, n.Apply) else None
     either = f", or if any such call is enough: {n.text_of(of)}" if of is not None else ""
@@ -210,7 +210,7 @@ def _last_element(case: _Case) -> str:
 
 
 def _value_of(field: Field) -> str:
-    """The first listed value of a field, as a statement writes it."""
+    """Return the first listed value of a field, as a statement writes it."""
     value = next(one for one in field.values if one)
     return value if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*|[0-9.]+", value) else n.quoted(value)
 
@@ -226,7 +226,7 @@ def _two_meanings(case: _Case) -> str:
 
 
 def _filter_inside(case: _Case) -> str:
-    """The filter over the whole union; or its parts one by one."""
+    """Suggest one filter for the whole union, or one statement for each part."""
     node = case.fault.node
     if isinstance(node, n.Union):
         whole = [one.of if isinstance(one, n.Where) else one for one in node.parts]
@@ -285,7 +285,7 @@ _EXAMPLES: Mapping[str, str] = {
 
 
 def _types(case: _Case) -> str:
-    """A constant of the type of the other side; membership for a list."""
+    """Suggest a constant of the type of the other side, or membership for a list."""
     wanted, found = case.fault.known
     if wanted == "list":
         return f"a list is compared by an element: {case.text} in LIST"

@@ -1,7 +1,7 @@
-"""The statements of a grammar and of the files that it uses.
+"""Read the statements of a grammar and of the files that it uses.
 
-A used file is in the folder of the root file or below it, with symbolic links resolved.  It is read
-once, however many files use it.  Cost: that of parsing the files; nothing recurses.
+A used file must be in the folder of the root file or below it, after symbolic links are resolved.
+It is read once, even if several files use it. Cost: parsing the files; there is no recursion.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tcc_compiler.syntax.tree import Tree
 MAX_FILES = 256
 _MOST_CIRCLE = 8
 _MAY_BE_USED = ("tool", "shape", "use")
-# A path and the most bytes that are taken: an editor has texts that no file has yet.
+# Takes a path and the most bytes. An editor passes its own, for texts that are not yet saved.
 Read: TypeAlias = Callable[[Path, int], "bytes | source.Unreadable"]
 _SEEK = "the path is relative to the file with this `use`"
 
@@ -29,7 +29,7 @@ _SEEK = "the path is relative to the file with this `use`"
 def gather(
     sources: list[source.Source], report: Report, read: Read = source.read_bytes
 ) -> tuple[list[Builder], bool]:
-    """Parse ``sources[0]`` and whatever it uses; the sources read are appended to `sources`.
+    """Parse ``sources[0]`` and all files that it uses; append the sources that were read.
 
     Returns:
         a builder for each file, in the order of reading, and whether all files could be read.
@@ -44,9 +44,9 @@ def _uses(file: Builder) -> Iterator[Tree]:
 
 
 def used_files(root: source.Source) -> tuple[Path, ...]:
-    """The files that a source names, whether or not they are there and may be read.
+    """Return the files that a source names, even if they do not exist or may not be read.
 
-    A caller watches them for changes.
+    A caller can watch them for changes.
     """
     folder = root.folder if root.path is None else root.path.parent
     if folder is None:
@@ -59,8 +59,8 @@ def used_files(root: source.Source) -> tuple[Path, ...]:
 class _Loader:
     """Reads files depth first.
 
-    Invariant: `numbers` has the number of every file that was opened, by its resolved path, and
-    `entered` the `use` by which each was.
+    Invariant: `numbers` has the number of every opened file, by its resolved path. `entered` has
+    the `use` by which each was opened.
     """
 
     def __init__(self, sources: list[source.Source], report: Report, read: Read) -> None:
@@ -79,7 +79,7 @@ class _Loader:
             self.numbers[Path(os.path.realpath(root.path))] = 0
 
     def follow(self) -> None:
-        """Read everything that the root uses."""
+        """Read all files that the root uses, directly or indirectly."""
         stack = [(0, _uses(self.files[0]))]
         while stack:
             number, uses = stack[-1]
@@ -99,7 +99,7 @@ class _Loader:
                 stack.append((opened.file.number, _uses(opened)))
 
     def _target(self, number: int, name: str, region: source.Region) -> Path | None:
-        """The resolved path of a used file, None where it is refused."""
+        """Return the resolved path of a used file; None if it is refused."""
         if self.folder is None:
             message = "a text that comes from no file can use none"
             self._refuse("TCC222", region, message, "write its tools into the text")

@@ -21,12 +21,12 @@ from tcc_compiler.syntax.tree import Tree
 
 @frozen
 class Listed:
-    """A listed field as calls of plans have it.
+    """A listed field, with its values as calls of plans number them.
 
     Attributes:
-        values: canonical texts in declared order; an optional field begins with the empty text,
-            which stands for a field that is left out.
-        numbers: the same as numbers, None where a value is none.
+        values: canonical texts in declared order. If the field is optional, the first is the empty
+            text, which stands for a missing field.
+        numbers: the values as numbers; None for a value that is no number.
         index: the place of each canonical text that can be written.
         numeric: whether all values that can be written are numbers.
     """
@@ -39,13 +39,13 @@ class Listed:
 
     @property
     def optional(self) -> bool:
-        """Whether a call may leave this field out."""
+        """True if a call may leave this field out."""
         return self.values[0] == ""
 
 
 @frozen
 class Value:
-    """A value that a text names: its canonical text, and its number if it is one."""
+    """A value in a text: its canonical text, and its number if it is a number."""
 
     text: str
     number: Fraction | None
@@ -53,7 +53,7 @@ class Value:
 
 
 def listed_of(field: Field) -> Listed:
-    """The values of a listed field."""
+    """Return the values of a listed field."""
     numbers = [_number(text) for text in field.values]
     absent = int(field.optional)
     return Listed(
@@ -71,7 +71,7 @@ def _number(text: str) -> Fraction | None:
 
 
 def values_in(b: Builder, tree: Tree) -> tuple[Value, ...]:
-    """The values of a `values` tree."""
+    """Return the values of a `values` tree."""
     return tuple([_value(b, value) for value in tree.trees()])
 
 
@@ -81,7 +81,7 @@ def _value(b: Builder, tree: Tree) -> Value:
 
 
 def places_of(b: Builder, values: Sequence[Value], field: Listed) -> tuple[int, ...] | None:
-    """The places of some values in a field, increasing; None after a mistake."""
+    """Return the places of some values in a field, increasing; None after a mistake."""
     places: dict[int, Region] = {}
     before = b.failed
     for value in values:
@@ -99,7 +99,7 @@ def places_of(b: Builder, values: Sequence[Value], field: Listed) -> tuple[int, 
 
 
 def _other_value(value: Value, field: Listed) -> str:
-    """A hint with the value that may be meant, and a few of those that there are."""
+    """Return a hint with the value that may be meant, and some values of the field."""
     values = list(field.index)
     listed = f"{quote(field.name)} is {some(values, ' | ')}"
     near = _other_form(value.text, field)
@@ -109,7 +109,7 @@ def _other_value(value: Value, field: Listed) -> str:
 
 
 def _other_form(text: str, field: Listed) -> str | None:
-    """A hint where the field has the value as a string and not bare, or the reverse."""
+    """Return a hint if the field has the value as a string instead of bare, or the reverse."""
     other = text[1:-1] if text.startswith('"') else f'"{text}"'
     if other not in field.index:
         return None

@@ -1,6 +1,6 @@
-"""From the trees of models to the models of the core: what asking takes, and what executing takes.
+"""Turn the trees of models into the models of the core: the amounts of asking and of executing.
 
-Normative text: docs/spec/language.md, section 5.  Cost: linear in the trees.
+Normative text: docs/spec/language.md, section 5. Cost: linear in the trees.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tcc_compiler.names.types import signed
 from tcc_compiler.syntax.tokens import string_value
 from tcc_compiler.syntax.tree import Token, Tree
 
-# The numbers of each mechanism, in the order of their names here; `rdp` has pairs.
+# The parameters of each mechanism, in this order; `rdp` has pairs instead.
 _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "randomized_response": ("probability", "choices"),
     "gaussian": ("sigma", "sensitivity"),
@@ -33,7 +33,7 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
 
 
 def models_of(b: Builder, trees: Sequence[Tree]) -> tuple[Model, ...]:
-    """The models of a tool; mistakes are reported."""
+    """Return the models of a tool, and report mistakes."""
     first: dict[str, Token] = {}
     models = []
     for tree in trees:
@@ -48,7 +48,7 @@ def models_of(b: Builder, trees: Sequence[Tree]) -> tuple[Model, ...]:
 
 
 def _model(b: Builder, tree: Tree, name: str) -> Model:
-    """The model; `execute` takes what asking takes where it says nothing else."""
+    """Return the model; `execute` has the same amounts as asking, except those that it gives."""
     parts = tree.trees()
     _check_single(b, parts)
     bare = Model(name=name, price=0, latency=0, epsilon=0)
@@ -81,19 +81,19 @@ def _check_single(b: Builder, parts: Sequence[Tree]) -> None:
 
 
 def amount_word(tree: Tree) -> str:
-    """``cost``, ``price``, ``latency`` or ``epsilon`` of an amount; '' of other trees."""
+    """Return ``cost``, ``price``, ``latency`` or ``epsilon`` of an amount; '' for other trees."""
     found = tree.trees("amount_of")
     return first_word(found[0]) if found else ""
 
 
 def first_word(tree: Tree) -> str:
-    """The token that a tree begins with, or ''."""
+    """Return the token that a tree begins with; '' if it begins with a tree."""
     first = tree.parts[0]
     return first.text if isinstance(first, Token) else ""
 
 
 def _taken(b: Builder, parts: Sequence[Tree]) -> dict[str, Any]:
-    """The members of a model that some parts give."""
+    """Return the members of a model that some parts give."""
     members: dict[str, Any] = {}
     for part in parts:
         if part.kind == "privacy":
@@ -117,7 +117,7 @@ def _taken(b: Builder, parts: Sequence[Tree]) -> dict[str, Any]:
 
 
 def _quality(b: Builder, tree: Tree) -> tuple[int, int]:
-    """The share of a width that a model is taken to gain: its digits and its places."""
+    """Return the quality of a model, above 0 and at most 1, as (digits, number of places)."""
     value = parse_decimal(tree.tokens("NUMBER")[0].text)
     if 0 < value <= 1 and (value * 10**9).denominator == 1:
         whole, _, places = decimal_text(value).partition(".")
@@ -128,7 +128,7 @@ def _quality(b: Builder, tree: Tree) -> tuple[int, int]:
 
 
 def _atom(b: Builder, tree: Tree) -> Atom | None:
-    """The atom; None after a mistake."""
+    """Return the atom; None after a mistake."""
     token = tree.tokens("NAME")[0]
     mechanism, names = token.text, _NUMBERS.get(token.text)
     texts = [decimal_text(signed(one)) for one in tree.trees("signed")]

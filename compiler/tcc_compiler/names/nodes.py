@@ -1,8 +1,8 @@
-"""From the trees of conditions, terms and collections to the nodes of :mod:`tcc_certs.policy`.
+"""Turn the trees of conditions, terms and collections into nodes of :mod:`tcc_certs.policy`.
 
-Each kind of tree has one function in `_FORMS`.  Words stay words: certs decides their meaning.
-Forms that people write by mistake are reported with the text to write instead.
-Cost: linear in the tree; nothing recurses.
+Each kind of tree has one function in `_FORMS`. Words remain words; `tcc_certs` determines their
+meaning. Common wrong forms are reported with the text to write instead.
+Cost: linear in the tree; there is no recursion.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tcc_compiler.syntax.parse import File
 from tcc_compiler.syntax.tokens import name_value, string_value
 from tcc_compiler.syntax.tree import Token, Tree, region_of, text_of
 
-# The names that always mean the same, unless they are in backticks.
+# Names with a fixed meaning, unless they are in backticks.
 _TAKEN: Mapping[str, Callable[[], n.Node]] = {
     "this": n.This,
     "it": n.It,
@@ -41,8 +41,8 @@ class Builder:
 
     Attributes:
         file: the file.
-        report: takes the mistakes.
-        spans: the region of each node, by its `id`; a node in use keeps its `id`.
+        report: receives the mistakes.
+        spans: the region of each node, by its `id`; nodes are kept alive, so an `id` is not reused.
         failed: how many mistakes were reported.
     """
 
@@ -64,15 +64,15 @@ class Builder:
         self.report.error(code, self.region(at), message, hint, notes)
 
     def region(self, at: Tree | Token | Region) -> Region:
-        """The place of a tree."""
+        """Return the region of a tree."""
         return at if isinstance(at, Region) else region_of(at, self.file.number)
 
     def text(self, at: Tree | Token) -> str:
-        """The author's text of a tree, on one line."""
+        """Return the author's text of a tree, on one line."""
         return text_of(at, self.file.source.text)
 
     def node(self, tree: Tree) -> n.Node:
-        """The node of an expression."""
+        """Return the node of an expression."""
         order: list[Tree] = []
         todo = [tree]
         while todo:
@@ -96,17 +96,17 @@ class Builder:
         return made[id(tree)]
 
     def keep(self, node: n.Node, at: Tree) -> n.Node:
-        """A node that a statement makes of a part of a tree."""
+        """Record the region of a node that is made from a part of a tree; return the node."""
         self.spans[id(node)] = self.region(at)
         return node
 
     def name(self, tree: Tree) -> str:
-        """The name that a `name` tree stands for."""
+        """Return the name that a `name` tree stands for."""
         token = tree.parts[0]
         return name_value(token) if isinstance(token, Token) else ""
 
     def is_name(self, tree: Tree) -> bool:
-        """Return whether a declared name is short enough and shows all of its characters."""
+        """Report a declared name that is too long or has hidden characters; return False for it."""
         name = self.name(tree)
         hidden = hidden_in(name)
         if len(name) > MAX_NAME:
@@ -121,11 +121,11 @@ class Builder:
         return False
 
     def string(self, tree: Tree) -> str:
-        """The text of the first string directly inside a tree."""
+        """Return the text of the first string directly inside a tree."""
         return string_value(tree.tokens("STRING")[0].text)
 
     def duration(self, tree: Tree) -> n.Duration:
-        """The duration that is directly inside a tree: a number and its unit."""
+        """Return the duration directly inside a tree: a number and its unit."""
         amount = decimal_text(parse_decimal(tree.tokens("NUMBER")[0].text))
         token = tree.trees("unit")[0].parts[0]
         unit = token.text if isinstance(token, Token) else ""
@@ -139,14 +139,14 @@ Parts: TypeAlias = "list[n.Node]"
 
 
 def ungrouped(tree: Tree) -> Tree:
-    """The tree inside all of its brackets."""
+    """Return the tree inside all of its brackets."""
     while tree.kind == "group":
         tree = tree.trees()[0]
     return tree
 
 
 def _operands(tree: Tree) -> list[Tree]:
-    """The trees that become the parts of a tree's node."""
+    """Return the trees that become the parts of a tree's node."""
     match tree.kind:
         case "name" | "number" | "same":
             return []
@@ -159,7 +159,7 @@ def _operands(tree: Tree) -> list[Tree]:
 
 
 def is_taken(tree: Tree) -> bool:
-    """Return whether a bare name always means something else in conditions."""
+    """Return whether a bare name has a fixed meaning in conditions."""
     token = tree.parts[0]
     bare = isinstance(token, Token) and token.kind == "NAME"
     return bare and isinstance(token, Token) and token.text in (*_TAKEN, "session")
@@ -277,7 +277,7 @@ def _bracketed(b: Builder, tree: Tree) -> str:
 
 
 def _other_reading(b: Builder, left: Tree, sign: str, right: Tree) -> str:
-    """The text in which the sign binds tighter than the `|`."""
+    """Return the text in which the sign binds tighter than the `|`."""
     first = left.trees() if left.kind == "either_of" else [left]
     second = right.trees() if right.kind == "either_of" else [right]
     middle = f"({b.text(first[-1])} {sign} {b.text(second[0])})"

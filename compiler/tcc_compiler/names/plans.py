@@ -1,7 +1,7 @@
-"""From the trees of plans, rules, states and examples to the plan side of the core.
+"""Turn the trees of plans, rules, states and examples into the plan side of the core.
 
-An expression is read once.  Its patterns are numbered as they are found; the numbers of the core
-follow when all calls are known.
+Each expression is read once. Its patterns are numbered in the order in which they are found. They
+get the numbers of the core when all calls are known.
 Cost: linear in the trees and the calls.
 """
 
@@ -39,19 +39,19 @@ from tcc_compiler.syntax.tokens import name_value
 from tcc_compiler.syntax.tree import Token, Tree
 
 MAX_REPEAT = 10_000
-_MOST_STEPS = 1 << 12  # that a `let` in a plan stands for
-_MOST_NESTED = 50  # `let`s in `let`s
+_MOST_STEPS = 1 << 12  # the most steps for expanding a `let` in a plan
+_MOST_NESTED = 50  # the most nested `let`s
 _COUNTS = "write {3}, {1,3} or {1,}"
 
 
 @frozen
 class Example:
-    """``accept`` or ``reject``.
+    """An ``accept`` or ``reject`` line.
 
     Attributes:
-        patterns: the call sets that `plans` and `rules` name by number.
+        patterns: the call sets that `plans` and `rules` refer to by number.
         rules: the rules that `plans` reaches.
-        spans: of a plain sequence of calls the span of each; else empty.
+        spans: the span of each call, if the example is a plain sequence of calls; else empty.
     """
 
     accept: bool
@@ -63,7 +63,7 @@ class Example:
 
     @property
     def steps(self) -> tuple[int, ...] | None:
-        """The patterns of a plain sequence of calls; None for any other expression."""
+        """The pattern numbers of a plain sequence of calls; None for another expression."""
         match self.plans:
             case Empty():
                 return ()
@@ -91,7 +91,7 @@ class PlanSide:
 
 @frozen
 class Trees:
-    """The trees of the plan side; each statement is there once, apart from rules and examples."""
+    """The trees of the plan side: the first statement of each kind, all rules and all examples."""
 
     plan: Tree | None
     rules: Mapping[str, Tree]
@@ -108,10 +108,10 @@ def plan_side(
     lets: Mapping[str, n.Definition],
     complete: bool,
 ) -> PlanSide | None:
-    """The plan side, None after a mistake.
+    """Return the plan side; None after a mistake.
 
     Args:
-        tools: by name; None after a mistake in one.
+        tools: by name; None for a tool with a mistake.
         complete: whether every tool is known.
     """
     before = b.failed
@@ -150,7 +150,7 @@ def plan_side(
 
 
 def _reached(expression: Expr, rules: Mapping[str, Expr]) -> list[str]:
-    """The names of the rules that an expression reaches, in increasing order."""
+    """Return the names of the rules that an expression reaches, sorted."""
     reached: set[str] = set()
     todo = [expression]
     while todo:
@@ -163,10 +163,10 @@ def _reached(expression: Expr, rules: Mapping[str, Expr]) -> list[str]:
 
 @frozen(kw_only=False, eq=False)
 class _Sets:
-    """Call sets of the patterns that were found.
+    """Makes call sets from the patterns that were found.
 
     Attributes:
-        selections: by the numbers that the expressions have as they were read.
+        selections: the patterns, by their numbers in the expressions that were read.
         rules: all rules, as they were read.
     """
 
@@ -175,10 +175,10 @@ class _Sets:
     rules: Mapping[str, Expr]
 
     def over(self, body: Expr) -> tuple[tuple[CallSet, ...], Callable[[Expr], Expr]]:
-        """The call sets of an expression in order, and what numbers its patterns by them.
+        """Return the sorted call sets of an expression, and a function that renumbers patterns.
 
         Raises:
-            TooManyMembers: the sets hold too many calls.
+            TooManyMembers: the sets have too many calls.
         """
         bodies = [body, *[self.rules[name] for name in _reached(body, self.rules)]]
         found = {
@@ -214,7 +214,7 @@ def _example(b: Builder, tree: Tree, body: Expr, sets: _Sets) -> Example:
 
 # Expressions.
 
-# Words that a plan has signs for.
+# Words that other notations use, with the sign that a plan has for them.
 _WORDS = {
     "or": "alternatives are written 'a | b'",
     "and": "calls that follow each other stand side by side; 'a & b' asks for both",
@@ -228,7 +228,7 @@ class _Plans:
     """Reads expressions of plans.
 
     Attributes:
-        selections: the patterns found so far; `OneCall` has their places.
+        selections: the patterns found so far; a `OneCall` refers to its place here.
     """
 
     b: Builder
@@ -240,14 +240,14 @@ class _Plans:
     _numbers: dict[Selection, int] = field(default_factory=dict)
 
     def number_of(self, selection: Selection) -> int:
-        """The number of a pattern."""
+        """Return the number of a pattern; a new pattern is added."""
         number = self._numbers.setdefault(selection, len(self.selections))
         if number == len(self.selections):
             self.selections.append(selection)
         return number
 
     def plans(self, tree: Tree) -> Expr:
-        """The expression of a tree; a part with a mistake is the empty sequence."""
+        """Return the expression of a tree; a part with a mistake becomes the empty sequence."""
         order: list[Tree] = []
         todo = [tree]
         while todo:
@@ -266,19 +266,19 @@ class _Plans:
         return made[id(tree)]
 
     def many(self, tree: Tree, inner: list[Expr]) -> Expr:
-        """``a b``, ``a | b``, ``a & b``."""
+        """Return the expression of ``a b``, ``a | b`` or ``a & b``."""
         return joined(_MANY[tree.kind], inner)
 
     def without(self, tree: Tree, inner: list[Expr]) -> Expr:
-        """``a - b - c``."""
+        """Return the expression of ``a - b - c``."""
         return less(inner[0], inner[1:])
 
     def group(self, tree: Tree, inner: list[Expr]) -> Expr:
-        """``( .. )``."""
+        """Return the expression of ``( .. )``."""
         return inner[0]
 
     def repeated(self, tree: Tree, inner: list[Expr]) -> Expr:
-        """``a?``, ``a*``, ``a+``, ``a{1,3}``."""
+        """Return the expression of ``a?``, ``a*``, ``a+`` or ``a{1,3}``."""
         body = inner[0]
         match tree.kind:
             case "maybe":
@@ -339,7 +339,7 @@ class _Plans:
             hint = "name the tools of the rule, in a line of their own each"
             self.b.error("TCC203", step, message, hint, note)
         elif not self.complete or not self.tools:
-            self.b.failed += 1  # something is missing, which was reported
+            self.b.failed += 1  # a name is missing because of a mistake that was already reported
         elif has_arguments:
             tools = list(self.tools)
             hint = suggest(name, tools) or f"the tools are {some(tools)}"
@@ -352,7 +352,7 @@ class _Plans:
         return Empty()
 
     def _selection(self, tool: DeclaredTool, arguments: Sequence[Tree]) -> Selection | None:
-        """The pattern of a tool; None after a mistake."""
+        """Return the pattern of a tool; None after a mistake."""
         b, before = self.b, self.b.failed
         first: dict[int, Tree] = {}
         where: dict[int, tuple[int, ...]] = {}
@@ -399,7 +399,7 @@ class _Plans:
         self.b.error("TCC204", name, message, hint)
 
     def _let(self, step: Tree, name: str) -> Expr:
-        """The expression of a `let` that is a plain set of calls."""
+        """Return the expression of a `let` that is a plain set of calls; report any other `let`."""
         left = [_MOST_STEPS]
 
         def made(node: n.Node, within: frozenset[str]) -> Expr | None:
@@ -434,7 +434,7 @@ class _Plans:
 
 
 def joined(kind: type[Seq] | type[Alt] | type[Both], inner: Sequence[Expr]) -> Expr:
-    """Expressions side by side; those of the same kind inside are joined with it."""
+    """Return a sequence, choice or conjunction; inner expressions of the same kind are merged."""
     items: list[Expr] = []
     for one in inner:
         items += one.items if isinstance(one, kind) else [one]
@@ -442,7 +442,7 @@ def joined(kind: type[Seq] | type[Alt] | type[Both], inner: Sequence[Expr]) -> E
 
 
 def less(base: Expr, others: Sequence[Expr]) -> Diff:
-    """``base - other - ..``."""
+    """Return ``base - other - ..``."""
     if isinstance(base, Diff):
         return Diff(base.base, (*base.minus, *others))
     return Diff(base, tuple(others))
@@ -466,21 +466,21 @@ _OPERATORS: Mapping[str, Callable[[_Plans, Tree, list[Expr]], Expr]] = {
 }
 
 
-# Left recursion: rules that are reached from themselves before a call is made.  Each rule is
-# evaluated once for whether it can be empty.  What that evaluation looks at is exactly what can be
-# reached without a call, so a rule met while it is being evaluated is left-recursive.
+# Left recursion: a rule that is reached from itself before a call is made. Each rule is evaluated
+# once, to find whether it can be empty. This evaluation looks at exactly the rules that can be
+# reached without a call. So a rule that is reached during its own evaluation is left-recursive.
 
 
 @dataclass(slots=True)
 class _Visit:
-    """A node whose parts are being evaluated; `rule` names the rule whose body it is."""
+    """A node whose parts are being evaluated; `rule` is the rule whose body it is, or None."""
 
     node: Expr
     rule: str | None
     answers: list[bool] = field(default_factory=list)
 
     def next(self) -> Expr | None:
-        """The next part to evaluate; a sequence is left at a part that cannot be empty."""
+        """Return the next part to evaluate; None where further parts do not matter."""
         node, answers = self.node, self.answers
         inner = (node,) if isinstance(node, RuleRef) else parts(node)
         if len(answers) == len(inner) or (isinstance(node, Seq) and answers and not answers[-1]):
@@ -488,7 +488,7 @@ class _Visit:
         return inner[len(answers)]
 
     def is_nullable(self) -> bool:
-        """Whether the node can be the empty sequence, its answers known."""
+        """Return whether the node can be the empty sequence, given the answers of its parts."""
         match self.node:
             case Empty():
                 return True
@@ -505,7 +505,7 @@ class _Visit:
 
 
 def _check_left_recursion(b: Builder, rules: Mapping[str, Expr], trees: Mapping[str, Tree]) -> None:
-    """Report each cycle of rules that consumes no call, with the rules on it."""
+    """Report each cycle of rules without a call, with the rules on it."""
     nullable: dict[str, bool] = {}
     for name in rules:
         if name not in nullable:
@@ -517,10 +517,10 @@ def _check_left_recursion(b: Builder, rules: Mapping[str, Expr], trees: Mapping[
 def _circles(
     b: Builder, name: str, rules: Mapping[str, Expr], nullable: dict[str, bool]
 ) -> Iterator[tuple[list[str], str]]:
-    """Fill in `nullable` for a rule and all that it can reach before a call.
+    """Fill in `nullable` for a rule and for all rules that it can reach before a call.
 
     Yields:
-        A path of rules, and the rule on it that is reached again.
+        a path of rules, and the rule on it that is reached again.
     """
     path = {name: None}
     stack = [_Visit(rules[name], name)]
@@ -558,7 +558,7 @@ def _report_circle(b: Builder, circle: list[str], rule: str, trees: Mapping[str,
     b.error("TCC207", at[rule], message, hint, notes)
 
 
-# States, and what passes a gate.
+# States, and the parts of MCP that pass a gate.
 
 
 def _states(goal: Tree | None) -> list[str]:
@@ -566,7 +566,7 @@ def _states(goal: Tree | None) -> list[str]:
 
 
 def _check_states(b: Builder, trees: Trees, tools: Mapping[str, DeclaredTool | None]) -> None:
-    """`start` and `goal` come together, and name states that signatures have."""
+    """Check that `start` and `goal` are both there, and name states of signatures."""
     start, goal = trees.start, trees.goal
     for here, there, word in ((start, goal, "goal"), (goal, start, "start")):
         if here is not None and there is None:
@@ -606,7 +606,7 @@ def _check_signatures(b: Builder, tools: Sequence[DeclaredTool]) -> None:
 
 
 def _passed(b: Builder, passes: Sequence[Tree]) -> tuple[str, ...]:
-    """The parts of MCP that pass a gate unread, sorted."""
+    """Return the parts of MCP that pass a gate unread, sorted."""
     found: set[str] = set()
     for token in [token for tree in passes for token in tree.tokens("NAME")]:
         if token.text not in PASSABLE:

@@ -1,4 +1,4 @@
-"""Reads the statement of a question about a core.
+"""Read the statement of a question about a core.
 
 Cost: linear in the text.
 """
@@ -26,8 +26,8 @@ class ReadQuestion:
     """The statements of a question, or its mistakes.
 
     Attributes:
-        statements: a `before` block has one for each clause.
-        diagnostics: empty unless the text has a mistake.
+        statements: the statements; a `before` block has one for each clause.
+        diagnostics: the mistakes; empty if the text is correct.
         source: the text, for messages.
     """
 
@@ -37,7 +37,7 @@ class ReadQuestion:
 
 
 def read_question(text: str, core: Core, *, name: str = "question") -> ReadQuestion:
-    """Return the statements of a text, with the words of a core."""
+    """Return the statements of a text, resolved with the names of a core."""
     source = source_of(text, name)
     report = Report([source])
     file = parse(source, 0, report)

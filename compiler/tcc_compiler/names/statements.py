@@ -1,4 +1,4 @@
-"""From the trees of policy statements to the statements of the core.
+"""Turn the trees of policy statements into the statements of the core.
 
 A `before` block becomes one statement for each of its clauses, with the `let`s that it uses.
 Cost: linear in the trees; in a block, clauses times `let`s.
@@ -23,11 +23,12 @@ _SCOPES = {"across": "across", "in_session": "session"}
 
 @frozen
 class Stated:
-    """A statement of the core and where it is.
+    """A statement of the core with its place.
 
     Attributes:
+        region: where it is.
+        broken: whether a mistake in it was reported.
         lets: the `let`s of its block that it does not use.
-        broken: a mistake in it was reported.
     """
 
     statement: n.Statement
@@ -37,12 +38,12 @@ class Stated:
 
 
 def policy_of(b: Builder, tree: Tree) -> list[Stated]:
-    """The statements of a policy tree, one for each clause of a block."""
+    """Return the statements of a policy tree, one for each clause of a block."""
     return list(_POLICIES[tree.kind](b, tree))
 
 
 def definition_of(b: Builder, tree: Tree) -> n.Definition:
-    """The `let` of a tree."""
+    """Return the definition of a `let` tree."""
     names = tree.trees()
     body = names.pop()
     name, *parameters = [b.name(one) for one in names]
@@ -58,7 +59,7 @@ def definition_of(b: Builder, tree: Tree) -> n.Definition:
 
 
 def calls_of(b: Builder, tree: Tree) -> tuple[n.Node, tuple[n.Node, ...]]:
-    """The set of calls that a statement restricts, and its filter."""
+    """Return the set of calls that a statement restricts, and its filter."""
     node = b.node(tree)
     if isinstance(node, n.Where) and ungrouped(tree).kind == "apply":
         return node.of, node.conditions
@@ -138,7 +139,7 @@ def _block_lets(b: Builder, tree: Tree) -> list[n.Definition]:
 
 
 def _used(lets: Sequence[n.Definition], nodes: Sequence[n.Node]) -> tuple[n.Definition, ...]:
-    """The `let`s of a block whose names these nodes, or the `let`s that they use, contain."""
+    """Return the `let`s of a block that these nodes use, directly or through other `let`s."""
     by_name = {let.name: let for let in lets}
     used: set[str] = set()
     todo = list(nodes)
@@ -211,7 +212,7 @@ def _in_backticks(tree: Tree) -> bool:
 
 
 def _without_reason(b: Builder, tree: Tree) -> str:
-    """The author's text of a statement before its `because`."""
+    """Return the author's text of a statement, without its `because`."""
     reason = tree.tree("reason")
     return b.text(tree) if reason is None else b.text(tree).removesuffix(b.text(reason)).rstrip()
 
@@ -233,7 +234,7 @@ _PLAIN = "count calls, with a filter and a window at most: count(CALLS(FILTER) w
 
 
 def _counted(b: Builder, head: Tree) -> _Counted | None:
-    """The counted set of a limit, its filter, the summed field, and the window."""
+    """Return the counted set of a limit, its filter, the summed field, and the window."""
     node = b.node(head)
     if not isinstance(node, n.Apply) or node.function not in ("count", "sum"):
         text = b.text(head)
@@ -291,7 +292,7 @@ def _total(b: Builder, tree: Tree, what: str, most: Tree) -> n.Total:
 
 
 def _bound(b: Builder, what: str, most: Tree) -> Fraction:
-    """The bound of a total in calls, cents, milliseconds or cost; 0 after a mistake."""
+    """Return the bound of a total in calls, cents, milliseconds or cost; 0 after a mistake."""
     before = b.failed
     node = b.node(most)
     unit = isinstance(node, n.Duration)

@@ -1,6 +1,6 @@
-"""From the trees of tools to the tools of the core, and the amounts of their calls.
+"""Turn the trees of tools into the tools of the core, and compute the amounts of their calls.
 
-Cost: linear in the trees, and that of the amounts (:mod:`tcc_compiler.names.amounts`).
+Cost: linear in the trees, plus the amounts (:mod:`tcc_compiler.names.amounts`).
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ class DeclaredTool:
     """A tool.
 
     Attributes:
-        tool: as the core has it.
+        tool: the tool of the core.
         fields: its listed fields: arguments, then answers.
-        amounts: of every call, by the places of its values, the last field fastest.
-        places: of the listed fields by their names.
-        signature: where its states are.
+        places: the place of each listed field, by its name.
+        amounts: the amounts of every call, by the places of its values; the last field varies
+            fastest.
+        signature: the region of its signature; None if it has none.
     """
 
     tool: Tool
@@ -54,7 +55,7 @@ class DeclaredTool:
 
 
 def tool_of(b: Builder, tree: Tree, shapes: Shapes, steps: Steps) -> DeclaredTool | None:
-    """The tool of a tree; None after a mistake in it.
+    """Return the tool of a tree; None after a mistake in it.
 
     Args:
         steps: the work that is left for the arithmetic of amounts.
@@ -108,7 +109,7 @@ def tool_of(b: Builder, tree: Tree, shapes: Shapes, steps: Steps) -> DeclaredToo
 def _answers(
     b: Builder, tree: Tree | None, types: Types, taken: Mapping[str, Tree | Token]
 ) -> tuple[Field, ...] | None:
-    """The answers of a tool: the fields of a shape, then its own."""
+    """Return the answers of a tool: the fields of its shape, then its own."""
     if tree is None:
         return ()
     names = dict(taken)
@@ -127,7 +128,7 @@ def _answers(
 
 
 def _heads_are_there(b: Builder, tree: Tree | None, fields: Sequence[Field]) -> bool:
-    """Return whether the member at the head of each argument's place is an argument itself."""
+    """Return whether the first step of each argument's place is itself an argument."""
     members = {one.name for one in fields if one.steps == (one.name,)}
     for one, at in zip(fields, tree.trees() if tree else (), strict=True):
         if one.steps and one.steps[0] not in members:
@@ -164,11 +165,11 @@ def _has_answers(reader: _Attributes) -> bool:
 
 @dataclass(slots=True)
 class _Attributes:
-    """The attributes in the block of a tool.
+    """Reads the attributes in the block of a tool.
 
     Attributes:
-        text, binding: of `doc` and `bind`.
-        seen: the attributes that a tool has once, by their words.
+        text, binding: from `doc` and `bind`.
+        seen: the attributes that a tool may have only once, by their words.
     """
 
     b: Builder
@@ -184,28 +185,28 @@ class _Attributes:
     error_text: str | None = None
 
     def once(self, word: str, tree: Tree) -> None:
-        """Note an attribute that a tool has once."""
+        """Record an attribute that a tool may have only once, and report a second one."""
         if word in self.seen:
             self.b.error("TCC310", tree, f"a second '{word}'", "take one of them away")
         self.seen.setdefault(word, tree)
 
     def doc(self, tree: Tree) -> None:
-        """``doc "text"``."""
+        """Read ``doc "text"``."""
         self.once("doc", tree)
         self.text = self.b.string(tree)
 
     def flagged(self, tree: Tree) -> None:
-        """``quotes same``, ``strict``, ``parallel``."""
+        """Read ``quotes same``, ``strict`` or ``parallel``."""
         self.once(tree.kind, tree)
 
     def errors(self, tree: Tree) -> None:
-        """``errors mean failed``, with the pattern of texts that report an error."""
+        """Read ``errors mean failed``, with an optional pattern of texts that report an error."""
         self.once("errors", tree)
         if tree.tokens("STRING"):
             self.error_text = Types(self.b, Shapes()).pattern(tree, None)
 
     def bind(self, tree: Tree) -> None:
-        """``bind mcp "server" "tool"`` or ``bind python "module:function"``."""
+        """Read ``bind mcp "server" "tool"`` or ``bind python "module:function"``."""
         self.once("bind", tree)
         texts = [string_value(token.text) for token in tree.tokens("STRING")]
         if tree.has("python"):
@@ -220,7 +221,7 @@ class _Attributes:
         self.binding = ("mcp", texts[0], texts[1])
 
     def amount(self, tree: Tree) -> None:
-        """``cost``, ``price``, ``latency`` or ``epsilon`` with its arithmetic."""
+        """Read ``cost``, ``price``, ``latency`` or ``epsilon`` with its arithmetic."""
         kind = amount_word(tree)
         when = tree.tree("when")
         parts = [one for one in tree.trees()[1:] if one.kind != "when"]
@@ -244,14 +245,14 @@ class _Attributes:
         return None if places is None else (place, frozenset(places))
 
     def _place(self, tree: Tree) -> int | None:
-        """The place of a listed field; None after any other name, which is reported."""
+        """Return the place of a listed field; report any other name and return None."""
         place = self.places.get(self.b.name(tree))
         if place is None:
             self._report_no_listed(tree)
         return place
 
     def _number(self, tree: Tree) -> int | None:
-        """The place of a listed field whose values are numbers."""
+        """Return the place of a listed field with numeric values; report any other field."""
         place = self._place(tree)
         if place is None:
             return None
@@ -280,7 +281,7 @@ class _Attributes:
         self.b.error("TCC204", tree, f"the tool has no field {quote(name)}", hint)
 
     def _arithmetic(self, tree: Tree, kind: str) -> Arithmetic | None:
-        """An amount in postfix order; durations are milliseconds."""
+        """Return an amount in postfix order; durations are in milliseconds."""
         code: list[Any] = []
         spans: list[bool] = []  # for each operand on the stack, whether it is a duration
         sound = True
@@ -329,12 +330,12 @@ class _Attributes:
         return Arithmetic(code=tuple(code), region=self.b.region(tree))
 
     def model(self, tree: Tree) -> None:
-        """``model NAME { .. }``."""
+        """Read ``model NAME { .. }``."""
         self.models.append(tree)
 
 
 def _postorder(tree: Tree) -> list[Tree]:
-    """The trees of an arithmetic expression, operands first."""
+    """Return the trees of an arithmetic expression, operands first."""
     order: list[Tree] = []
     todo = [tree]
     while todo:

@@ -1,7 +1,7 @@
-"""From the trees of declared fields to the fields of the core.
+"""Turn the trees of declared fields into the fields of the core.
 
-A field whose domain lists values or a range is listed; a field with a type is open.  Each kind of
-type has one function in `_TYPES`.  Cost: linear in the trees, and in the values of ranges.
+A field is listed if its domain has values or a range; a field with a type is open. Each kind of
+type has one function in `_TYPES`. Cost: linear in the trees, and in the values of ranges.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from tcc_compiler.names.zones import zone_names
 from tcc_compiler.syntax.tokens import name_value, string_value as characters_of
 from tcc_compiler.syntax.tree import Token, Tree
 
-MAX_VALUES = 1 << 16  # of a listed field, as calls of a grammar
-MAX_RANGED = 1 << 18  # values of all ranges of a grammar that list values
+MAX_VALUES = 1 << 16  # the most values of a listed field; a grammar may have as many calls
+MAX_RANGED = 1 << 18  # the most values of all listed ranges of a grammar together
 MAX_LENGTH = 1 << 20
 MAX_NESTED_TYPES = 16
-MAX_FIELDS = 10_000  # of a shape, with those of the shapes inside it
+MAX_FIELDS = 10_000  # the most fields of a shape, including fields of shapes inside it
 _WHOLE = (-(1 << 63), (1 << 64) - 1)
 _REST = "*"
-# Types by their names in other languages.
+# Names of types in other languages, with the types of this one.
 _OTHER_TYPES: Mapping[str, str] = {
     "string": "text", "str": "text", "int": "integer", "float": "number", "bool": "flag",
     "boolean": "flag", "any": "json", "datetime": "time", "array": "list of ..", "dict": "object",
@@ -56,9 +56,9 @@ class Shapes:
 
     Attributes:
         trees: the declarations, each with the builder of its file.
-        made: the fields of each shape that was read, None after a mistake in it.
-        open: the shapes that are being read, the innermost last.
-        ranged: how many values the ranges have that were read.
+        made: the fields of each shape that was read; None after a mistake in it.
+        open: the shapes that are being read; the innermost is last.
+        ranged: how many values all ranges together have that were read.
     """
 
     trees: dict[str, tuple[Builder, Tree]] = field(default_factory=dict)
@@ -68,10 +68,11 @@ class Shapes:
     _sizes: dict[int, tuple[FieldType, int, int]] = field(default_factory=dict)
 
     def fields(self, b: Builder, name: Token, answers: bool) -> tuple[Field, ...] | None:
-        """The fields of a shape that is named at `name`; None after a mistake.
+        """Return the fields of the shape with the given name; None after a mistake.
 
         Args:
-            answers: whether they are answers, or inside of one.
+            name: the token that names the shape.
+            answers: whether the fields are answers, or inside an answer.
         """
         if name.text not in self.trees:
             message = f"no shape is called {quote(name.text)}"
@@ -103,7 +104,7 @@ class Shapes:
         return self.made[key]
 
     def measure(self, kind: FieldType | None) -> tuple[int, int]:
-        """How many fields a type has, with those inside, and how deeply types are nested in it."""
+        """Return how many fields a type has, including inner ones, and how deeply it is nested."""
         known = self._sizes.get(id(kind))
         if known is not None:
             return known[1:]
@@ -118,7 +119,7 @@ class Shapes:
             size = len(inside) + sum([one[0] for one in inside])
             depth = max([one[1] for one in inside], default=0)
         if kind is not None:
-            # The type is kept, so that its `id` stays its own.
+            # Keep the type alive, so that its `id` is not reused.
             self._sizes[id(kind)] = (kind, size, depth + 1)
         return size, depth + (kind is not None)
 
@@ -136,11 +137,11 @@ class Types:
     def fields(
         self, trees: Sequence[Tree], taken: Mapping[str, Tree | Token], *, answers: bool = False
     ) -> tuple[Field, ...] | None:
-        """The fields of trees in declared order, None after a mistake.
+        """Return the fields of trees in declared order; None after a mistake.
 
         Args:
             taken: names of other fields, and where they are declared.
-            answers: whether they are answers, whose listed values may end with ``*``.
+            answers: whether the fields are answers, whose listed values may end with ``*``.
         """
         sound = self.sound_fields(trees, taken, answers=answers)
         return sound if len(sound) == len(trees) else None
@@ -148,7 +149,7 @@ class Types:
     def sound_fields(
         self, trees: Sequence[Tree], taken: Mapping[str, Tree | Token], *, answers: bool = False
     ) -> tuple[Field, ...]:
-        """The fields of the trees that have no mistake, as in `fields`."""
+        """Return the fields of the trees that have no mistake, as in :meth:`fields`."""
         names = dict(taken)
         found = [self._field(tree, names, answers) for tree in trees]
         return tuple([one for one in found if one is not None])
@@ -156,7 +157,7 @@ class Types:
     def _field(
         self, tree: Tree, names: dict[str, Tree | Token], answers: bool, depth: int = 0
     ) -> Field | None:
-        """The field of a tree, None after a mistake; `spans` has where its name is."""
+        """Return the field of a tree; None after a mistake. `spans` gets the region of its name."""
         found = self._declared(tree, names, answers, depth)
         if found is not None:
             self.b.spans[id(found)] = self.b.region(tree.trees()[0])
@@ -204,7 +205,7 @@ class Types:
         return Field(name=name, steps=steps, type=kind, optional=optional, null=left_out)
 
     def _steps(self, at: Tree | None, name: str) -> tuple[str, ...] | None:
-        """The steps to the place of a field; None after a mistake."""
+        """Return the steps to the place of a field; None after a mistake."""
         if at is None:
             return (name,)
         pointer = self.b.string(at)
@@ -217,7 +218,7 @@ class Types:
             return None
 
     def _may_have(self, others: Sequence[Tree], domain: Tree) -> bool:
-        """Return whether a field may have the types after `or`."""
+        """Return whether a field may have the types after `or`; report it if not."""
         if not others or domain.kind not in _LISTED:
             return True
         if others[0].kind == "null":
@@ -230,7 +231,7 @@ class Types:
         return False
 
     def _joined(self, trees: Sequence[Tree], answers: bool, depth: int) -> FieldType | None:
-        """The type `T or U or null` of several trees, None after a mistake."""
+        """Return the type `T or U or null` of several trees; None after a mistake."""
         found = [self.type(tree, answers, depth) for tree in trees if tree.kind != "null"]
         types = [kind for kind in found if kind is not None]
         if len(types) < len(found):
@@ -248,7 +249,7 @@ class Types:
     # Listed fields.
 
     def _listed(self, domain: Tree, name: str, answers: bool) -> tuple[str, ...] | None:
-        """The canonical texts of listed values; None after a mistake."""
+        """Return the canonical texts of listed values; None after a mistake."""
         if domain.kind == "listed_range":
             return self._range(domain)
         values = domain.trees("values")[0].trees()
@@ -299,7 +300,7 @@ class Types:
             return None
         left = MAX_RANGED - self.shapes.ranged
         if left < 0:
-            return None  # reported where the ranges became too many
+            return None  # already reported at an earlier range
         self.shapes.ranged += int(high - low) + 1
         if high - low >= left:
             message = f"with this range the grammar lists more than {MAX_RANGED} values"
@@ -311,7 +312,7 @@ class Types:
     # Types.
 
     def type(self, tree: Tree, answers: bool, depth: int = 0) -> FieldType | None:
-        """The type of a tree, None after a mistake."""
+        """Return the type of a tree; None after a mistake."""
         if depth > MAX_NESTED_TYPES:
             message = f"types are nested deeper than {MAX_NESTED_TYPES}"
             self.b.error("TCC106", tree, message, _FLATTER)
@@ -319,7 +320,7 @@ class Types:
         return _TYPES[tree.kind](self, tree, answers, depth)
 
     def text(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
-        """``text`` with bounds."""
+        """Return the type ``text`` with bounds."""
         bounds = self._bounds(tree, ("min", "max", "~"), "text")
         if bounds is None:
             return None
@@ -335,7 +336,7 @@ class Types:
         return declared.TextType(least=least, most=most, pattern=pattern)
 
     def text_of(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
-        """``text "EUR" | "USD"``."""
+        """Return the type ``text "EUR" | "USD"``."""
         among: dict[str, None] = {}
         for value in tree.trees("values")[0].trees():
             if value.kind == "signed":
@@ -351,7 +352,7 @@ class Types:
         return declared.TextType(among=tuple(among), most=max(map(len, among)))
 
     def numeric(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
-        """``integer`` or ``number``, with a range."""
+        """Return the type ``integer`` or ``number``, with an optional range."""
         whole = tree.has("integer")
         ends = tree.trees("signed")
         if not ends:
@@ -389,7 +390,7 @@ class Types:
         return True
 
     def plain(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
-        """``flag`` or ``json``."""
+        """Return the type ``flag`` or ``json``."""
         if tree.has("flag"):
             bounds = self._bounds(tree, (), "flag")
             return None if bounds is None else declared.FlagType()
@@ -398,7 +399,7 @@ class Types:
         return None if sizes is None else declared.JsonType(most=sizes[1])
 
     def located(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
-        """``path`` or ``url``, with a directory or scope."""
+        """Return the type ``path`` or ``url``, with an optional directory or scope."""
         word = "path" if tree.has("path") else "url"
         made = declared.PathType if word == "path" else declared.UrlType
         for token in tree.tokens("STRING"):
@@ -414,7 +415,7 @@ class Types:
         return made()
 
     def time(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
-        """``time`` or ``date``, with a zone."""
+        """Return the type ``time`` or ``date``, with an optional zone."""
         zone: int | None = 0 if tree.has("utc") else None
         for token in tree.tokens("STRING"):
             text = characters_of(token.text)
@@ -428,7 +429,7 @@ class Types:
         return TimeType(zone=zone) if tree.has("time") else DateType(zone=zone or 0)
 
     def list(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
-        """``list of T`` with bounds."""
+        """Return the type ``list of T`` with bounds."""
         bounds = self._bounds(tree, ("min", "max", "distinct"), "list")
         inner = tree.trees()[-1]
         of = self.type(inner, answers, depth + 1)
@@ -440,7 +441,7 @@ class Types:
         return ListType(of=of, least=sizes[0], most=sizes[1], distinct="distinct" in bounds)
 
     def record(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
-        """The fields of a record, listed or by the name of a shape."""
+        """Return a record type, with its own fields or the fields of a named shape."""
         names = tree.tokens("NAME")
         if names:
             fields = self.shapes.fields(self.b, names[0], answers)
@@ -452,13 +453,13 @@ class Types:
         return None if fields is None else RecordType(fields=fields)
 
     def alternatives(self, tree: Tree, answers: bool, depth: int) -> FieldType | None:
-        """``(T or U)``, or ``(T or null)``."""
+        """Return the type ``(T or U)`` or ``(T or null)``."""
         return self._joined(tree.trees(), answers, depth)
 
     # Bounds of types.
 
     def _bounds(self, tree: Tree, takes: Sequence[str], word: str) -> dict[str, Tree] | None:
-        """The bounds of a type by their words; None after a mistake."""
+        """Return the bounds of a type by their words; None after a mistake."""
         found: dict[str, Tree] = {}
         for bound in tree.trees("bound"):
             first = bound.parts[0]
@@ -498,11 +499,11 @@ class Types:
         return sizes["min"], sizes["max"]
 
     def pattern(self, tree: Tree, most: int | None, bound: Tree | None = None) -> str | None:
-        """The pattern after a `~`; None after a mistake.
+        """Return the pattern after a `~`; None after a mistake.
 
         Args:
-            most: how many characters a text has; None: any number, in slices.
-            bound: where that is declared.
+            most: the most characters of a text. None: any number, checked in slices.
+            bound: the tree of that bound, for the message.
         """
         pattern = self.b.string(tree)
         try:
@@ -540,15 +541,15 @@ _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
 
 
 def is_literal(pattern: str) -> bool:
-    """Return whether a pattern has no special character, so that it is one text."""
+    """Return whether a pattern has no special character, so that it matches one text only."""
     return _SPECIAL.search(pattern) is None
 
 
 def literal_pattern(pattern: str, left: str, operator: str = "") -> tuple[str, str]:
-    """The message about a pattern without special characters, and its hint.
+    """Return the message about a pattern without special characters, and its hint.
 
     Args:
-        left: what is compared, or the word `text` of a type.
+        left: the compared operand, or the word `text` of a type.
         operator: ``~`` or ``!~``; empty in a type.
     """
     message = "this pattern has no special character, so only this one text matches"
@@ -576,13 +577,13 @@ _TYPES: Mapping[str, Callable[[Types, Tree, bool, int], FieldType | None]] = {
 
 
 def signed(tree: Tree) -> Fraction:
-    """The number of a `signed` tree."""
+    """Return the number of a `signed` tree."""
     value = parse_decimal(tree.tokens("NUMBER")[0].text)
     return -value if tree.has("-") else value
 
 
 def value_text(tree: Tree) -> str:
-    """The canonical text of a listed value."""
+    """Return the canonical text of a listed value."""
     if tree.kind == "signed":
         return decimal_text(signed(tree))
     token = tree.parts[0]

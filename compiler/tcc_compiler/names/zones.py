@@ -1,9 +1,9 @@
-"""Time zones with a name, read from the package `tzdata`, as a core records them.
+"""Named time zones, read from the package `tzdata`, in the form in which a core records them.
 
-A core has the offsets from 1980 to the end of the 20th year after the version of tzdata.  So the
-core depends only on the grammar and on this version, which the core names.  The zones of the
-machine are never read.  Before 1973 some offsets had seconds, which a core cannot record.
-Cost: 8,000 look-ups, about 5 ms, for the first use of each zone.
+A core has the offsets from 1980 to the end of the 20th year after the version of tzdata. So a core
+depends only on the grammar and on this version, which the core names. The zones of the machine are
+never read. Before 1973 some offsets had seconds, which a core cannot record.
+Cost: 8,000 lookups, about 5 ms, for the first use of each zone.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _STEP = 3 * 86_400
 
 
 def recorded_zones(roots: Iterable[n.Node]) -> Zones | None:
-    """Return the zones that clock functions in these nodes name.
+    """Return the zones that clock functions in these nodes name; None if there are none.
 
-    Names that tzdata does not have are left out.  None: no zone is left.
+    Names that tzdata does not have are left out.
     """
     names = sorted(n.zone_names(roots))
     known = set(zone_names()) if names else set()
@@ -37,7 +37,7 @@ def recorded_zones(roots: Iterable[n.Node]) -> Zones | None:
 
 @cache
 def zone_names() -> Sequence[str]:
-    """The names of all zones, in the order of the package."""
+    """Return the names of all zones, in the order of the package."""
     return tuple(files("tzdata").joinpath("zones").read_text("utf-8").split())
 
 
@@ -53,15 +53,15 @@ def _until() -> int:
 
 
 def _seconds(year: int) -> int:
-    """The second in which a year begins."""
+    """Return the Unix time at which a year begins in UTC."""
     return int(datetime(year, 1, 1, tzinfo=UTC).timestamp())
 
 
 @cache
 def _zone(name: str) -> Zone:
-    """The record of a zone.
+    """Return the record of a zone.
 
-    Offsets are compared in steps of three days, and each change is found by halving.  In tzdata
+    Offsets are compared in steps of three days, and each change is found by bisection. In tzdata
     two changes of a zone are at least six days apart.
     """
     with files("tzdata.zoneinfo").joinpath(*name.split("/")).open("rb") as file:
@@ -77,7 +77,7 @@ def _zone(name: str) -> Zone:
     for high in range(start + _STEP, end + _STEP, _STEP):
         if offset(high) == offsets[-1]:
             continue
-        low = high - _STEP  # has the offset before the change, and `high` has the one after it
+        low = high - _STEP  # `low` is before the change, `high` is after it
         while high - low > 1:
             middle = (low + high) // 2
             if offset(middle) == offsets[-1]:

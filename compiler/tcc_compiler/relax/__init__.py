@@ -1,1 +1,1 @@
-"""Relaxing: which statements to leave to the run when the exact automaton is too large."""
+"""Relaxing: which statements to leave to the run if the exact automaton is too large."""

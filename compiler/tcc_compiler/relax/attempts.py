@@ -1,21 +1,25 @@
-"""The next attempt after one that reached a limit, and what would fit, for the error message.
+"""The next attempt after a limit was reached, and alternatives that fit, for the error message.
 
-A statement costs the states that it adds when it is applied
-(:mod:`tcc_compiler.automata.constraint.apply`); for the statement at which the limit was reached,
-the states made so far count. Each attempt relaxes one more statement, the costliest; limits on
-depth come last, since without them the sums of other limits grow. Never relaxed is a statement that
-a run cannot enforce, that adds no states, or without which there may be infinitely many plans; and
-none at all beside a strict tool, since only the exact automaton shows which answers have a
-continuation.
-A plan expression that is too large becomes a nondeterministic automaton of partial derivatives; if
-that is too large too, it is determinised up to the limit on states. Race counts that are too large
-are rounded.
-With ``--relax auto`` the compilation takes these attempts. Without, nothing is relaxed: the same
-attempts are made under the same limits until one fits or the time is over, and the error says what
-would fit (`with_alternatives`).
-A name that `--relax` takes is a kind (`KINDS`: all statements of that kind), the text of a
-statement, or its number in the core.
-The clock decides only whether a rule is named: the same guard gives the same next attempt.
+The cost of a statement is the number of states that it adds when it is applied
+(:mod:`tcc_compiler.automata.constraint.apply`). For the statement at which the limit was reached,
+the states made so far count. Each attempt relaxes one more statement, the one with the highest
+cost. Limits on depth come last, because without them the sums of other limits grow.
+
+Some statements are never relaxed: those that a run cannot enforce, those that add no states, and
+those without which there may be infinitely many plans. If there is a strict tool nothing is
+relaxed, because only the exact automaton shows which answers have a continuation.
+
+If the plan expression is too large, it becomes a nondeterministic automaton of partial derivatives.
+If that is too large too, it is determinised up to the limit on states. Race counts that are too
+large are rounded.
+
+With ``--relax auto`` the compilation makes these attempts. Without it nothing is relaxed. The same
+attempts are then made, within the same limits, until one fits or the time is over, so that the
+error can say what would fit (`with_alternatives`).
+
+A name for `--relax` is a kind (`KINDS`: all statements of that kind), the text of a statement, or
+its number in the core.
+The next attempt depends only on the guard, except that the clock decides whether a rule is named.
 Specification: docs/spec/artifact.md, section 7. Cost: that of the attempts.
 """
 
@@ -42,10 +46,10 @@ _MOST_KNOWN = 12
 
 
 def statements_named(core: Core, names: Sequence[str]) -> tuple[int, ...]:
-    """The numbers of the statements of `core` that `names` select, increasing.
+    """Return the numbers of the statements of `core` that `names` select, increasing.
 
     Raises:
-        CompileRefused: TCC412 a name that selects nothing, or a statement that may not be relaxed.
+        CompileRefused: TCC412, a name selects nothing or a statement that cannot be relaxed.
     """
     chosen: set[int] = set()
     for name in names:
@@ -59,29 +63,29 @@ def statements_named(core: Core, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def is_held(part: StatementPart) -> bool:
-    """Whether the automaton holds some of a statement."""
+    """Return whether the automaton has to enforce a part of a statement."""
     return part.place != "gate"
 
 
 def may_relax(core: Core, number: int) -> bool:
-    """Whether a run can enforce a statement: costs below 0 could bring a run back below a limit."""
+    """Return whether a run can enforce a statement; it cannot for `cost` if a cost is negative."""
     is_cost = kind_of(core.statements[number]) == "cost"
     return not is_cost or all(call.cost_low >= 0 for call in core.calls)
 
 
 def kept_parts(core: Core, relaxed: Sequence[int]) -> tuple[StatementPart, ...]:
-    """What the automaton has to hold where these statements are relaxed."""
+    """Return the parts that the automaton has to enforce if these statements are relaxed."""
     left_out = set(relaxed)
     return tuple([p for p in parts_of(core) if is_held(p) and p.number not in left_out])
 
 
 def text_of(core: Core, number: int) -> str:
-    """A statement as messages show it."""
+    """Return a statement as messages show it."""
     return f"`{parts_of(core)[number].text}`"
 
 
 def explained(refusal: CompileRefused, core: Core, asked: Sequence[int]) -> CompileRefused:
-    """The refusal; one for infinitely many plans names the relaxed statements."""
+    """Return the refusal; if there are infinitely many plans, it names the relaxed statements."""
     if not asked or refusal.code not in ("TCC401", "TCC406"):
         return refusal
     texts = " and ".join([text_of(core, number) for number in asked])
@@ -94,12 +98,12 @@ def explained(refusal: CompileRefused, core: Core, asked: Sequence[int]) -> Comp
 
 
 def _plain(text: str) -> str:
-    """A name of statements without white space, and without `limit`."""
+    """Return a name of statements without white space, and without `limit`."""
     return "".join(text.split()).removeprefix("limit")
 
 
 def _names(core: Core) -> list[set[str]]:
-    """For each statement the names that select it: its kind, its text and its number."""
+    """Return, for each statement, the names that select it: its kind, its text and its number."""
     return [
         {kind_of(statement), _plain(part.text), str(part.number)}
         for statement, part in zip(core.statements, parts_of(core), strict=True)
@@ -107,7 +111,7 @@ def _names(core: Core) -> list[set[str]]:
 
 
 def _check(core: Core, number: int, *, alone: bool) -> None:
-    """Args: alone: whether a name selects this statement and no other."""
+    """Raise TCC412 if a statement cannot be relaxed; `alone`: a name selects it alone."""
     if alone and not is_held(parts_of(core)[number]):
         raise CompileRefused(
             "TCC412",
@@ -146,7 +150,7 @@ def _unknown(core: Core, name: str) -> CompileRefused:
     return CompileRefused("TCC412", message, hint=hint)
 
 
-# Refusals after which an attempt with bounds in place of counts may succeed.
+# Refusals after which an attempt with bounds instead of counts may succeed.
 GUARDED = ("TCC403", "TCC404", "TCC407")
 
 
@@ -155,10 +159,10 @@ class Attempt:
     """How one attempt compiles.
 
     Attributes:
-        relaxed: the statements that a run has to enforce, None for none.
-        nondeterministic: whether the states are partial derivatives, not sets of them.
-        exhaustive: whether it determinises up to the limit on states, however sets multiply.
-        round_counts: bits of race counts, None for exact ones.
+        relaxed: the numbers of the statements that a run has to enforce.
+        nondeterministic: True: states are partial derivatives, not sets of them.
+        exhaustive: True: determinise up to the limit on states, however sets multiply.
+        round_counts: the bits of race counts; None for exact counts.
     """
 
     relaxed: tuple[int, ...]
@@ -169,12 +173,13 @@ class Attempt:
 
 @frozen
 class NextAttempt:
-    """The attempt after one that reached a limit, and the warning that belongs to it.
+    """The attempt after a limit was reached, with its warning.
 
     Attributes:
-        warning: what the attempt gives up; None where it withdraws the last warning.
+        attempt: the next attempt.
+        warning: the relaxed statement or the rounding. None: it withdraws the last warning.
         place: the statement that the warning is about, as in :class:`CompileRefused`.
-        derivations: whether it counts derivations in place of plans.
+        derivations: whether the attempt counts derivations instead of plans.
     """
 
     attempt: Attempt
@@ -191,12 +196,12 @@ def next_attempt(
     options: Options,
     allowed: float | None = None,
 ) -> NextAttempt | None:
-    """The next attempt; None after the last one.
+    """Return the next attempt; None after the last one.
 
     Args:
-        refusal: why `attempt` stopped.
-        guard: its guard, as it stood then.
-        allowed: seconds for finding the rule to name, None for no limit.
+        refusal: the reason why `attempt` stopped.
+        guard: the guard of `attempt`, in its last state.
+        allowed: the seconds for finding a rule to name; None for no limit.
     """
     if not options.auto_relax or refusal.code not in GUARDED:
         return None
@@ -228,7 +233,7 @@ def _with(relaxed: Sequence[int], number: int) -> tuple[int, ...]:
 
 
 def first_attempt(relaxed: tuple[int, ...], options: Options) -> Attempt:
-    """The attempt that the options select."""
+    """Return the attempt that the options select."""
     return Attempt(
         relaxed=relaxed,
         nondeterministic=False,
@@ -238,15 +243,15 @@ def first_attempt(relaxed: tuple[int, ...], options: Options) -> Attempt:
 
 
 def strict_tool(core: Core) -> Tool | None:
-    """A strict tool, None where there is none."""
+    """Return a strict tool; None if there is none."""
     return next((tool for tool in core.tools if tool.strict), None)
 
 
 def check_exact(core: Core, attempt: Attempt) -> None:
-    """Refuse an inexact attempt beside a strict tool.
+    """Check that an attempt for a grammar with a strict tool is exact.
 
     Raises:
-        CompileRefused: TCC415.
+        CompileRefused: TCC415, it is not.
     """
     tool = strict_tool(core)
     if tool is None or not (attempt.relaxed or attempt.nondeterministic):
@@ -266,8 +271,8 @@ def _figure(refusal: CompileRefused, guard: Guard) -> str:
 
 
 def _costliest(core: Core, attempt: Attempt, guard: Guard) -> StatementSize | None:
-    """The statement that adds the most states, of those that may be relaxed; depth comes last."""
-    # Among equals, the one that was applied later.
+    """Return the statement that adds most states and may be relaxed; limits on depth come last."""
+    # Of equal statements, the last applied one comes first.
     sizes = [size for size in reversed(guard.sizes) if size.after > size.before]
     sizes.sort(key=lambda size: (_is_depth(core, size.number), size.before - size.after))
     for size in sizes:
@@ -281,9 +286,9 @@ def _is_depth(core: Core, number: int) -> bool:
 
 
 def _can_be_spared(core: Core, attempt: Attempt, number: int) -> bool:
-    """Whether there are certainly finitely many plans without a statement too."""
+    """Return whether there are certainly finitely many plans without this statement."""
     letters = partition(core, kept_parts(core, _with(attempt.relaxed, number)))
-    # A guard of its own, since the other has reached its limit; this question takes linear time.
+    # Use a new guard, because the other one has reached its limit. This takes linear time.
     return stays_finite(core, letters, Guard(Options()))
 
 
@@ -335,7 +340,9 @@ def with_alternatives(
     timer: Timer,
     take: Take,
 ) -> CompileRefused:
-    """The refusal with alternatives that fit, as notes and hint; unchanged without a limit reached.
+    """Return the refusal of a limit, with alternatives that fit as notes and hint.
+
+    Any other refusal is returned unchanged.
 
     Args:
         attempt, guard: the attempt that reached a limit, and its guard.
@@ -365,9 +372,9 @@ def _tried(
     timer: Timer,
     take: Take,
 ) -> tuple[str | None, list[_Note]]:
-    """The first attempt that fits, in words, None if none does; and a note on each attempt."""
+    """Return the first attempt that fits, in words, or None; and a note on each attempt."""
     asking = replace(options, relax=(*options.relax, AUTO))
-    # The exact attempt has reached the limit on states; those that follow need not.
+    # The exact attempt has reached the limit on states; the following attempts need not.
     at = replace(attempt, exhaustive=False)
     notes: list[_Note] = []
     while True:
@@ -391,7 +398,7 @@ def _tried(
 
 
 def _given_up(core: Core, before: Attempt, attempt: Attempt) -> str:
-    """What `attempt` gives up, in words, with the `--relax` options that ask for the same."""
+    """Return in words what `attempt` relaxes or rounds, with the options that ask for the same."""
     left = [number for number in attempt.relaxed if number not in before.relaxed]
     parts = []
     if left:

@@ -1,14 +1,14 @@
-"""Contradictions: statements of which each is needed to leave no plan, by QuickXplain.
+"""Contradictions: irreducible sets of statements that leave no plan, found by QuickXplain.
 
-The question is monotone: what holds of a set of statements holds of every larger set. `irreducible`
-and `smallest` search for a set that is enough, whatever the question; the lints ask them too
-(:mod:`tcc_compiler.lint.redundancy`).
-`with_contradiction` explains a refusal. A trial makes the automaton of some of the statements
-within a bound on its states; what is not known to be empty counts as not empty, so the set that is
-found certainly leaves no plan, and may have a statement too many.
-Cost: about k log(n/k) questions for an irreducible set of k among n; for a smallest one as many as
-there are smaller sets, within a bound. At most _MOST_TRIALS automata of at most _MOST_STATES states
-for a refusal.
+The question must be monotone: if a set of statements is enough, every larger set is enough.
+`quick_explain`, `irreducible` and `smallest` search for a set that is enough, for any such
+question.
+`with_contradiction` explains a refusal. A trial makes the automaton of some of the statements,
+within a bound on its states. If it is not known to be empty, it counts as not empty. So the set
+that is found certainly leaves no plan, but it may have a statement too many.
+Cost: about k log(n/k) questions for an irreducible set of k out of n. For a smallest set, as many
+as there are smaller sets, within a bound. For a refusal, at most _MOST_TRIALS automata of at most
+_MOST_STATES states.
 Source: Junker, QUICKXPLAIN: preferred explanations and relaxations, AAAI 2004.
 """
 
@@ -33,7 +33,7 @@ from tcc_compiler.resources import CompileRefused, Guard, Place, Timer
 _MOST_STATES = 4096
 _MOST_TRIALS = 48
 _LEAST_TRIALS = 6
-_WORK = 200_000  # statements, and calls in sixteens, of all trials together
+_WORK = 200_000  # statements, plus a sixteenth of the calls, of all trials together
 _MOST_NOTES = 6
 _MOST_NAMED = 4
 _PLAN, _SIGNATURE = "plan", "start"
@@ -45,21 +45,21 @@ Test: TypeAlias = Callable[[Sequence[T]], bool]
 
 
 def quick_explain(items: Sequence[T], enough: Test[T]) -> list[T]:
-    """Items that are enough, none of which can be left out, in their order.
+    """Return an irreducible list of items that are enough, in their order.
 
     Args:
-        items: enough all together.  Whether no items at all are enough is not asked.
+        items: together they must be enough. The empty list is not tested.
     """
     return _needed([], items, enough, grown=False)
 
 
 def irreducible(items: Sequence[T], enough: Test[T]) -> list[T]:
-    """As :func:`quick_explain`, where no items at all may be enough."""
+    """Return the same as :func:`quick_explain`, but an empty list if that is enough."""
     return [] if enough([]) else quick_explain(items, enough)
 
 
 def _needed(kept: Sequence[T], items: Sequence[T], enough: Test[T], *, grown: bool) -> list[T]:
-    """The needed ones of `items` beside `kept`; `grown`: whether `kept` has grown since a test."""
+    """Return the needed `items` besides `kept`; `grown`: `kept` grew since its last test."""
     if grown and enough(kept):
         return []
     if len(items) == 1:
@@ -70,11 +70,11 @@ def _needed(kept: Sequence[T], items: Sequence[T], enough: Test[T], *, grown: bo
 
 
 def smallest(items: Sequence[T], enough: Test[T], most: int) -> tuple[list[T], bool]:
-    """The first of the smallest sets that are enough, and whether it is known to be smallest.
+    """Return the first of the smallest sets that are enough, and whether it is surely smallest.
 
     Args:
-        items: all of them are enough.
-        most: questions that may be asked beyond those for an irreducible set.
+        items: together they must be enough.
+        most: the most questions in addition to those for an irreducible set.
     """
     found = irreducible(items, enough)
     asked = 0
@@ -94,7 +94,7 @@ def _enough(items: Sequence[T], size: int, enough: Test[T]) -> Iterator[list[T]]
 
 @dataclass(slots=True)
 class _Trials:
-    """Remaining trials, and what each of them compiles with."""
+    """The number of remaining trials, and the input of each trial."""
 
     core: Core
     options: Options
@@ -102,7 +102,7 @@ class _Trials:
     remaining: int
 
     def is_empty(self, parts: Sequence[_Part]) -> bool:
-        """Whether these statements alone are known to leave no plan."""
+        """Return whether these statements alone are known to leave no plan."""
         if self.remaining == 0 or self.timer.is_over():
             return False
         self.remaining -= 1
@@ -120,7 +120,7 @@ class _Trials:
 def with_contradiction(
     core: Core, refusal: CompileRefused, options: Options, timer: Timer
 ) -> CompileRefused:
-    """The refusal; one for lack of a plan (TCC402) names the statements that contradict."""
+    """Return the refusal; if there is no plan (TCC402), it names the contradicting statements."""
     if refusal.code != "TCC402":
         return refusal
     signature = [] if core.start is None else [_SIGNATURE]
@@ -137,13 +137,13 @@ def with_contradiction(
 
 
 def _only(core: Core, parts: Sequence[_Part]) -> Core:
-    """The core with its plan or signature, if `parts` has them; else any calls are a plan."""
+    """Return the core with only these parts; without the plan, all sequences of calls are plans."""
     if _SIGNATURE not in parts:
         core = replace(core, start=None, goals=())
     if _PLAN in parts:
         return core
     every = ((0, len(core.calls)),)
-    # The patterns of a core differ from each other.
+    # The patterns of a core are distinct.
     patterns = core.patterns if every in core.patterns else (*core.patterns, every)
     any_calls = Repeat(OneCall(patterns.index(every)), 0, None)
     return replace(core, patterns=patterns, rules={}, plan=any_calls)

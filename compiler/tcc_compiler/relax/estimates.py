@@ -1,11 +1,11 @@
-"""Two estimates from the plan expression: finitely many plans, and the rule that is too large.
+"""Two estimates from the plan expression: whether there are finitely many plans, and a large rule.
 
 `stays_finite`: infinitely many plans need an unbounded repetition or a recursive rule. If each
-round of it adds to an upper limit that is kept, the rounds are bounded. "Yes" is certain; "no" may
-be wrong, since other statements may forbid what the expression allows.
+round adds to a sum with an upper limit that is kept, the rounds are bounded. The answer "yes" is
+certain. The answer "no" may be wrong, because other statements may forbid such a repetition.
 `find_large_rule`: an innermost rule among those whose own automaton is already large.
-Cost: linear in the expressions, times the nesting at worst; a few thousand state sets for each of
-at most `_MOST_RULES` rules, inner ones first, and none after one that is too large.
+Cost: linear in the expressions, at worst times the nesting. Some thousand state sets for each of at
+most `_MOST_RULES` rules, inner rules first, until one is too large.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tcc_compiler.resources import CompileRefused, Guard
 
 
 def stays_finite(core: Core, letters: Letters, guard: Guard) -> bool:
-    """Whether `core`, with the statements of `letters`, certainly has finitely many plans."""
+    """Return whether `core`, with the statements of `letters`, surely has finitely many plans."""
     free = _free_letters(core, letters)
     if not free:
         return True
@@ -39,7 +39,7 @@ def stays_finite(core: Core, letters: Letters, guard: Guard) -> bool:
 
 
 def _free_letters(core: Core, letters: Letters) -> set[int]:
-    """The letters that add nothing to any sum."""
+    """Return the letters that add nothing to any sum."""
     free = set(range(len(letters.calls)))
     for one in sums_of(core, letters):
         if min(one.amounts, default=0) >= 0:
@@ -48,7 +48,7 @@ def _free_letters(core: Core, letters: Letters) -> set[int]:
 
 
 def _free_words(nodes: Nodes, heads: Sequence[bool]) -> list[bool]:
-    """[nodes], whether a node may derive a word of free letters, one at least.
+    """Return [nodes], whether a node may derive a word of one or more free letters.
 
     Args:
         heads: [patterns], whether a pattern has a free letter.
@@ -87,7 +87,7 @@ def _is_free(nodes: Nodes, node: int, derives: Sequence[bool]) -> bool:
 
 
 def _may_repeat(nodes: Nodes, words: Sequence[bool]) -> bool:
-    """Whether something can be repeated without end by free letters alone."""
+    """Return whether a part can be repeated without end by free letters alone."""
     endless = (
         words[nodes.parts[node][0]]
         for node, kind in enumerate(nodes.kind)
@@ -97,7 +97,7 @@ def _may_repeat(nodes: Nodes, words: Sequence[bool]) -> bool:
 
 
 def _recurs(nodes: Nodes, words: Sequence[bool]) -> bool:
-    """Whether a node can contain itself with nothing but free letters beside it."""
+    """Return whether a node can contain itself and otherwise only free letters."""
     steps = [_free_steps(nodes, node, words) for node in range(len(nodes.kind))]
     inside: Callable[[int], Sequence[int]] = steps.__getitem__
     return any(
@@ -106,7 +106,7 @@ def _recurs(nodes: Nodes, words: Sequence[bool]) -> bool:
 
 
 def _free_steps(nodes: Nodes, node: int, words: Sequence[bool]) -> list[int]:
-    """The parts of `node` beside which nothing, or free letters alone, may stand."""
+    """Return the parts of `node` next to which the empty word or free letters may be."""
     parts = nodes.parts[node]
     if nodes.kind[node] is not NodeKind.PAIR:
         return list(parts)
@@ -121,11 +121,11 @@ _CAP = 1 << 12
 def find_large_rule(
     core: Core, letters: Letters, options: Options | None = None, allowed: float | None = None
 ) -> str | None:
-    """The rule that is too large by itself; None where there is none, or time ran out.
+    """Return a rule that is too large by itself; None if there is none, or time ran out.
 
     Args:
-        options: for the clock.
-        allowed: seconds for it, None for no limit.
+        options: only the clock is used.
+        allowed: the seconds for the search; None for no limit.
     """
     names = list(core.rules)[:_MOST_RULES]
     if not names:
@@ -133,17 +133,17 @@ def find_large_rule(
     guard = Guard(replace(options or Options(), max_states=16 * _CAP, progress=None), allowed)
     try:
         return _first_large(core, letters, names, guard)
-    except CompileRefused:  # out of time: of no rule is anything said
+    except CompileRefused:  # time ran out, so no rule can be named
         return None
 
 
 def _first_large(core: Core, letters: Letters, names: list[str], guard: Guard) -> str | None:
-    """The first of `names` with more state sets than the cap; inner ones stand before outer ones.
+    """Return the first of `names` with more state sets than the cap, inner rules first.
 
-    The node table is built once for all.
+    The node table is built once for all rules.
 
     Raises:
-        CompileRefused: TCC404 there is no time left.
+        CompileRefused: TCC404, no time is left.
     """
     driver = find_driver(core, letters, guard)
     weights = driver.weights if driver else [1] * len(letters.calls)
@@ -175,7 +175,7 @@ def _pass_on(refusal: CompileRefused) -> None:
 
 
 def _rules_in(core: Core, name: str) -> set[str]:
-    """The rules that `name` reaches."""
+    """Return the names of the rules that `name` reaches."""
     reached: set[str] = set()
     todo = [name]
     while todo:

@@ -1,1 +1,1 @@
-"""From the text of a grammar to its trees."""
+"""From the text of a grammar to its syntax trees."""

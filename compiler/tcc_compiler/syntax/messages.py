@@ -1,8 +1,8 @@
-"""Messages about unexpected text: the text that would fit, and the text to write instead.
+"""Messages about unexpected text: what would fit, and the text to write instead.
 
-Each hint is one function or one entry of a table, tried in order.  A hint about a form of another
-language, or about an order of words that people guess, shows the author's own words in the form
-that this language has.  Cost: linear in the statement, for each mistake.
+Each hint is one function or one entry of a table; they are tried in order. Some hints recognise a
+form of another language, or a guessed order of words. They show the author's own words in the form
+of this language. Cost: linear in the statement, for each mistake.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FORMS: Mapping[str, str] = {
 STARTERS = tuple(FORMS)
 _ATTRIBUTES = ("bind", "cost", "doc", "epsilon", "errors", "latency", "model", "parallel", "price",
                "quotes", "strict")  # fmt: skip
-# Kinds that a message names together, if most of them fit.
+# Terminals that a message names together, if more than half of them fit.
 _GROUPS: Sequence[tuple[str, frozenset[str]]] = (
     ("the next statement", frozenset((*STARTERS, END))),
     ("a comparison", frozenset(("=", "!=", "<", "<=", ">", ">=", "~", "!~", "in", "under"))),
@@ -62,20 +62,20 @@ _NAMES: Mapping[str, str] = {
     "STRING": "a string in double quotes",
     END: "the end of the text",
 }
-_HIDDEN = {"QNAME"}  # a name in backticks fits where a name does
+_HIDDEN = {"QNAME"}  # a name in backticks fits wherever a name does
 _CLOSING = {"(": ")", "_ARGS": ")", "_FIELDS": ")", "{": "}"}
-_MOST_WORDS = 60  # of a line that are searched for the start of a comment
+_MOST_WORDS = 60  # the most tokens of a line in which a comment is searched
 
 
 @frozen
 class Stuck:
-    """Where the reading of a statement stopped.
+    """The place where reading a statement stopped.
 
     Attributes:
         source, number: the text, and its number in regions.
-        tokens: of the statement, before the token that does not fit.
-        token: that token.
-        expected: the terminals that fit there.
+        tokens: the tokens of the statement before the unexpected token.
+        token: the unexpected token.
+        expected: the terminals that fit instead.
     """
 
     source: Source
@@ -86,37 +86,37 @@ class Stuck:
 
     @property
     def keyword(self) -> str:
-        """The word that begins the statement."""
+        """The word that begins the statement; empty before a statement."""
         return self.tokens[0].text if self.tokens else ""
 
     @property
     def begins_line(self) -> bool:
-        """Return whether the token is the first one of its line."""
+        """True if the unexpected token is the first token of its line."""
         line = self.source.text.rfind("\n", 0, self.token.start) + 1
         return not self.source.text[line : self.token.start].strip()
 
     def kind(self, step: int) -> str:
-        """The kind of the token this many steps before the unexpected one."""
+        """Return the kind of the token this many steps before the unexpected one."""
         return self.tokens[-step].kind if step <= len(self.tokens) else ""
 
     def text(self, step: int) -> str:
-        """The text of that token."""
+        """Return the text of the token this many steps before the unexpected one."""
         return self.tokens[-step].text if step <= len(self.tokens) else ""
 
     def head(self, first: int = 1) -> str:
-        """The text of the statement before the token, without its first tokens."""
+        """Return the text of the statement before the token, without its first tokens."""
         if first >= len(self.tokens):
             return ""
         return " ".join(self.source.text[self.tokens[first].start : self.tokens[-1].end].split())
 
     def rest(self) -> str:
-        """The text behind the token on its line, before a comment or a `because`."""
+        """Return the text after the token on its line, up to a comment or a `because`."""
         end = _end_of_line(self.source.text, self.token.end)
         return " ".join(self.source.text[self.token.end : end].split())
 
 
 def expectation(kinds: Iterable[str]) -> str:
-    """The terminals that fit, as a message lists them: ``a name, 'any' or '('``."""
+    """Return the terminals that fit, as a message lists them: ``a name, 'any' or '('``."""
     left = frozenset(kinds) - _HIDDEN
     left = frozenset(["(" if kind in ("_ARGS", "_FIELDS") else kind for kind in left])
     last = []
@@ -134,7 +134,7 @@ def expectation(kinds: Iterable[str]) -> str:
 
 
 def _remark(stuck: Stuck) -> Region | None:
-    """A comment in the style of SQL or Lua, `-- text`, that the token is in."""
+    """Return the comment `-- text`, as in SQL or Lua, that contains the token; else None."""
     text, end = stuck.source.text, stuck.source.text.find("\n", stuck.token.start)
     line = text.rfind("\n", 0, stuck.token.start)
     tokens = [one for one in (*stuck.tokens[-_MOST_WORDS:], stuck.token) if one.start > line]
@@ -175,7 +175,7 @@ def report_stuck(stuck: Stuck, report: Report) -> None:
 
 
 def _region(stuck: Stuck) -> Region:
-    """The place of the token; of the end of the text, that of the last token's end."""
+    """Return the region of the token; at the end of the text, the place after the last token."""
     if stuck.token.kind == END and stuck.tokens:
         end = stuck.tokens[-1].end
         return Region(stuck.number, end, end + 1)
@@ -187,7 +187,7 @@ def _shown(token: Token) -> str:
 
 
 def _opened(tokens: Sequence[Token]) -> list[Token]:
-    """The brackets that are open after tokens, the innermost last."""
+    """Return the brackets that are still open after these tokens, the innermost last."""
     opened: list[Token] = []
     for token in tokens:
         if token.kind in _CLOSING:
@@ -197,7 +197,7 @@ def _opened(tokens: Sequence[Token]) -> list[Token]:
     return opened
 
 
-# Words that begin statements elsewhere, or that people write for those of this language.
+# Words that begin statements in other languages, with the word to use in this one.
 _OTHERS: Mapping[str, str] = {
     "import": "use", "include": "use", "function": "tool", "action": "tool", "allow": "accept",
     "deny": "forbid", "initial": "start", "assert": "expect", "max": "limit", "never": "forbid",
@@ -210,13 +210,13 @@ _CASE = re.compile(r"(.*\S)\s+(if|when|where|unless|only if|only when|only after
 
 
 def _case(text: str) -> tuple[str, str, str]:
-    """``CALLS if CONDITION`` in its parts."""
+    """Split ``CALLS if CONDITION`` into its three parts."""
     found = _CASE.match(text)
     return (found[1].removesuffix(" only"), found[2], found[3]) if found else (text, "", "")
 
 
 def near_starter(word: str) -> str | None:
-    """The word that begins a statement and is spelt nearly like this one."""
+    """Return a word that begins a statement and is spelt nearly like `word`; else None."""
     close = get_close_matches(word[:32].lower(), STARTERS, n=1, cutoff=0.7)
     return close[0] if close else None
 
@@ -254,7 +254,7 @@ def report_inside(stuck: Stuck, report: Report) -> None:
     report.error("TCC229", _region(stuck), message, hint)
 
 
-# An order of calls, as people guess it.
+# A guessed statement about the order of calls.
 
 
 def is_guess(stuck: Stuck) -> bool:
@@ -263,7 +263,7 @@ def is_guess(stuck: Stuck) -> bool:
 
 
 def report_guess(stuck: Stuck, report: Report) -> bool:
-    """Report `require A before B` or `every x in L: ..` with the form that is meant; else False."""
+    """Report a guess such as `require A before B` with the right form; False if it is none."""
     name, of = _each(stuck) if stuck.token.text == ":" else ("", "")
     if name:
         region = Region(stuck.number, stuck.tokens[0].start, stuck.token.end)
@@ -280,7 +280,7 @@ def report_guess(stuck: Stuck, report: Report) -> bool:
 
 
 def _guess(stuck: Stuck) -> tuple[Region, str, str] | None:
-    """The region, the form that was guessed, and the statement that is meant."""
+    """Return the region, the guessed form, and the statement that is meant; None for no guess."""
     source = stuck.source.text
     word, order, start = stuck.token, stuck.token, stuck.token.end
     if stuck.keyword == "forbid" and order.text in ("before", "after"):
@@ -312,7 +312,7 @@ def _guess(stuck: Stuck) -> tuple[Region, str, str] | None:
     return region, f"{shown}A {order.text} B", meant
 
 
-# Words before an order of calls, and what the condition then begins with.
+# Words before a guessed order of calls, with the word that begins the right condition.
 _GUESSED: Mapping[str, str] = {
     "require": "", "always": "", "ensure": "", "forbid": "no ", "never": "no ", "no": "no ",
     "deny": "no ",
@@ -322,7 +322,7 @@ _SAME = re.compile(r"\s+same\s+([\w`]+|\([^()]*\))$")
 
 
 def _is_set(text: str) -> bool:
-    """Return whether a text of a guess can be a set of calls: names with filters, `|` and `-`."""
+    """Return whether a text can be a set of calls: names with filters, `|` and `-`."""
     bare = text
     while (inner := re.sub(r"\([^()]*\)", "", bare)) != bare:
         bare = inner
@@ -331,7 +331,7 @@ def _is_set(text: str) -> bool:
 
 
 def _each(stuck: Stuck) -> tuple[str, str]:
-    """The name and the list of `every NAME in LIST` at the end of the tokens; else empty texts."""
+    """Return NAME and LIST of `every NAME in LIST` at the end of the tokens; else empty texts."""
     at = max([at for at, one in enumerate(stuck.tokens) if one.kind == "every"], default=-1)
     after = stuck.tokens[at + 1 :]
     if at < 0 or len(after) < 3 or after[1].text != "in":
@@ -340,12 +340,12 @@ def _each(stuck: Stuck) -> tuple[str, str]:
 
 
 def every_text(name: str, of: str, condition: str) -> str:
-    """`every LIST(CONDITION)`, in which `it` replaces the name of the element."""
+    """Return `every LIST(CONDITION)`, in which `it` replaces the name of the element."""
     return f"every {of}({re.sub(rf'(?<![.`]){re.escape(name)}(?!`)', 'it', condition)})"
 
 
 def _order_after(stuck: Stuck) -> tuple[Token, int]:
-    """The `before` or `after` on the line of a `require`, and the end of its second set."""
+    """Return the `before` or `after` on the line of a guess, and the end of its second set."""
     source = stuck.source.text
     end = _end_of_line(source, stuck.token.end)
     depth = 0
@@ -365,7 +365,7 @@ def _order_after(stuck: Stuck) -> tuple[Token, int]:
 
 
 def _end_of_line(source: str, at: int) -> int:
-    """The end of a line, before its comment and its `because`."""
+    """Return the end of a line, before its comment and its `because`."""
     end = source.find("\n", at)
     end = len(source) if end < 0 else end
     for mark in ("#", " because "):
@@ -378,7 +378,7 @@ def _end_of_line(source: str, at: int) -> int:
 
 
 def _hint(stuck: Stuck) -> str:
-    """How to correct it: the first hint that knows the mistake, or the form of the statement."""
+    """Return the first hint that fits the mistake, or the form of the statement."""
     for hint in _HINTS:
         found = hint(stuck)
         if found is not None:
@@ -422,7 +422,7 @@ def _mixed(stuck: Stuck) -> str | None:
 
 
 def _operators(stuck: Stuck) -> str | None:
-    """Hint for operators of other languages."""
+    """Return a hint about operators of other languages."""
     text, condition = stuck.token.text, stuck.keyword in _CONDITIONS
     if text == "*" and stuck.text(1) == "*" and not condition:
         return f"there is no power: a square is written {stuck.text(2)} * {stuck.text(2)}"
@@ -479,7 +479,7 @@ def _token(stuck: Stuck, text: str) -> Token:
 
 
 def _implication(stuck: Stuck) -> tuple[str, str]:
-    """The case and the condition of `A implies B`, `A => B` and `if A then B`; else empty texts."""
+    """Split `A implies B`, `A => B` or `if A then B` into case and condition; else empty texts."""
     require = _token(stuck, "require")
     if stuck.keyword != "before" or require is stuck.token or stuck.tokens[1].text == "{":
         return "", ""
@@ -493,7 +493,7 @@ def _implication(stuck: Stuck) -> tuple[str, str]:
 
 
 def _operand(stuck: Stuck) -> str:
-    """The operand before the token."""
+    """Return the operand before the token."""
     at = len(stuck.tokens) - 1
     depth = 0
     while at > 0:
@@ -507,7 +507,7 @@ def _operand(stuck: Stuck) -> str:
 
 
 def _attribute_case(stuck: Stuck) -> str | None:
-    """Hint for `cost 1 if k = 2`."""
+    """Return a hint about `cost 1 if k = 2`."""
     if stuck.token.text not in ("if", "unless", "where", "for") or not _in_block(stuck):
         return None
     starts = [at for at, one in enumerate(stuck.tokens) if one.text in _AMOUNTS]
@@ -520,7 +520,7 @@ def _attribute_case(stuck: Stuck) -> str | None:
 
 
 def _block_of(stuck: Stuck) -> str | None:
-    """Hint for a set of calls that another word than `require` follows."""
+    """Return a hint about a set of calls that is followed by a wrong word."""
     text, rest = stuck.token.text, stuck.rest()
     if text in (",", "and", "or") and stuck.keyword in ("before", "forbid", "after"):
         return f"a set of calls is written a | b: {stuck.keyword} {stuck.head()} | {rest}"
@@ -551,7 +551,7 @@ def _block_of(stuck: Stuck) -> str | None:
 
 
 def _exception(stuck: Stuck) -> str | None:
-    """Hint for `forbid CALLS if CASE` and `forbid CALLS unless CASE`."""
+    """Return a hint about `forbid CALLS if CASE` and `forbid CALLS unless CASE`."""
     if stuck.keyword != "forbid" or not stuck.rest():
         return None
     if stuck.token.text in ("if", "when", "where"):
@@ -566,7 +566,7 @@ def _exception(stuck: Stuck) -> str | None:
 
 
 def _limit_parts(stuck: Stuck) -> str | None:
-    """Hint for the parts of a limit in another order."""
+    """Return a hint about the parts of a limit in another order."""
     if stuck.keyword != "limit":
         return None
     head, text = stuck.head(), stuck.token.text
@@ -628,7 +628,7 @@ _UNITS: Mapping[str, Sequence[str]] = {
 _LONGER: Mapping[str, int] = {"week": 7, "weeks": 7, "month": 30, "months": 30, "year": 365}
 
 
-# Words of policies elsewhere, and what this language has for them.
+# Words of other policy languages, with the form that this language has for them.
 _POLICY_WORDS: Mapping[str, str] = {
     "unless": "write the exception as a condition: before CALLS require EXCEPTION or CONDITION",
     "where": "a filter is in brackets: CALLS(f = value)",
@@ -672,7 +672,7 @@ def _plan(stuck: Stuck) -> str | None:
 
 
 def _word_as_name(stuck: Stuck) -> str | None:
-    """Hint for a statement word inside of a plan: a tool may have this name."""
+    """Return a hint about a statement's keyword within a plan: a tool may have this name."""
     if stuck.keyword in STARTERS and len(stuck.tokens) == 1 and not stuck.expected & {"STRING"}:
         line = stuck.source.text.rfind("\n", 0, stuck.tokens[0].start) + 1
         if stuck.tokens[0].start > line:
@@ -682,7 +682,7 @@ def _word_as_name(stuck: Stuck) -> str | None:
 
 
 def _near_word(stuck: Stuck) -> str | None:
-    """The nearest keyword that fits."""
+    """Return a hint with the nearest keyword that fits."""
     if stuck.token.kind != "NAME":
         return None
     words = [kind for kind in stuck.expected if kind.isalpha() and kind.islower() and len(kind) > 1]

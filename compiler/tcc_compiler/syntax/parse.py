@@ -1,9 +1,8 @@
-"""From a source text to the trees of its statements, and to messages about its mistakes.
+"""Parse a source text into the trees of its statements, and report its mistakes.
 
-The driver runs the LALR tables of grammar.lark.  A mistake ends its statement.  The
-driver continues at the next line that begins a statement, so one run reports the mistakes of all
-statements.
-Cost: linear in the text; a mistake costs its statement once more.  Nothing recurses.
+The parser runs the LALR tables of grammar.lark. A mistake ends its statement. Parsing continues at
+the next line that begins a statement, so one run reports the mistakes of all statements.
+Cost: linear in the text; a statement with a mistake is read twice. There is no recursion.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from tcc_compiler.syntax.tokens import Wrong, next_token
 from tcc_compiler.syntax.tree import Part, Token, Tree, region_of
 
 MAX_TOKENS = 1 << 20
-MAX_HEIGHT = 250  # trees inside one another
-# Rules that recurse on the left, whose trees take their parts without being nested.
+MAX_HEIGHT = 250  # the most trees inside one another
+# Left-recursive rules whose trees get all parts directly, without nesting.
 _FLAT = frozenset({"either_of", "values"})
-_MAX_INDENT = 200  # columns that the search for the next statement allows before its keyword
+_MAX_INDENT = 200  # the most columns before a keyword when searching for the next statement
 _FOREIGN = {"{": "JSON", "[": "JSON", "<": "XML"}
 
 
@@ -42,8 +41,8 @@ class File:
 
     Attributes:
         source: the text.
-        number: that regions have for it.
-        statements: in the order of the text, without those that contain a mistake.
+        number: the number of the source in regions.
+        statements: in the order of the text, without statements that contain a mistake.
     """
 
     source: Source
@@ -52,7 +51,7 @@ class File:
 
 
 class _TooDeep(Exception):
-    """Trees are nested deeper than MAX_HEIGHT."""
+    """Raised if trees are nested deeper than MAX_HEIGHT."""
 
     def __init__(self, tree: Tree) -> None:
         super().__init__()
@@ -60,12 +59,12 @@ class _TooDeep(Exception):
 
 
 def parse(source: Source, number: int, report: Report) -> File:
-    """The statements of a source.
+    """Return the statements of a source.
 
     Args:
         source: the text.
-        number: its place among the sources of `report`, which regions name.
-        report: takes the mistakes.
+        number: its number among the sources of `report`, used in regions.
+        report: receives the mistakes.
     """
     start = len(source.text) - len(source.text.lstrip())
     kind = _FOREIGN.get(source.text[start : start + 1])
@@ -82,11 +81,11 @@ def parse(source: Source, number: int, report: Report) -> File:
 
 @frozen
 class Unfinished:
-    """The last statement of a text that ends inside it.
+    """The last statement of a text that ends within this statement.
 
     Attributes:
-        tokens: of the statement.
-        accepted: the terminals that may come next; none after a mistake.
+        tokens: the tokens of the statement.
+        accepted: the terminals that may come next; empty after a mistake.
         ending: a text that completes the statement after one more name; None if no name fits.
     """
 
@@ -96,7 +95,7 @@ class Unfinished:
 
 
 def unfinished(source: Source, report: Report) -> Unfinished:
-    """Read a text that ends inside of a statement."""
+    """Return the unfinished statement at the end of a text."""
     reader = _Reader(source, 0, report)
     while True:
         try:
@@ -115,8 +114,8 @@ def unfinished(source: Source, report: Report) -> Unfinished:
         reader.at = token.end
 
 
-# The first of these that fits leads to the end of a statement: it closes what is open, or is the
-# next word that the statement needs.
+# Terminals for completing a statement, in order of preference: closing brackets first, then words
+# and values that the statement may need.
 _LEADING = (
     ")", "}", "require", "owe", "else", "{", "<=", "EQ", "=", ":", "..", "NAME", "NUMBER", "STRING",
 )  # fmt: skip
@@ -125,7 +124,7 @@ _MOST_LEADING = 4 * MAX_HEIGHT
 
 
 def _ending(states: list[int], table: Tables) -> str | None:
-    """A text that ends a statement after one more name; changes `states`."""
+    """Return a text that ends a statement after one more name; changes `states`."""
     if not _advance(states, "NAME", table):
         return None
     found: list[str] = []
@@ -139,10 +138,10 @@ def _ending(states: list[int], table: Tables) -> str | None:
 
 
 class _Reader:
-    """The parser, as far as it has read.
+    """The parser.
 
-    Invariant: `states` and `values` are the stacks of the parser.  `tokens` has the tokens of the
-    current statement.  `quiet` is set if a mistake of this statement was reported.
+    Invariant: `states` and `values` are the stacks of the parser. `tokens` has the tokens of the
+    current statement. `quiet` is set if a mistake of this statement was reported.
     """
 
     def __init__(self, source: Source, number: int, report: Report) -> None:
@@ -155,7 +154,7 @@ class _Reader:
         self.tokens: list[Token] = []
         self.quiet = False
         self.count = 0
-        # The states before a statement: before the first one, and after another one.
+        # The parser states between statements: before the first one, and after another one.
         repeated = next(
             name for name in self.tables.gotos[self.tables.start] if name.startswith("__start")
         )
@@ -186,7 +185,7 @@ class _Reader:
                 return
 
     def _read(self, token: Token) -> bool:
-        """Read a token and find the place of the next one; False at the end."""
+        """Read a token, and find the place of the next one; return False at the end."""
         try:
             if self.take(token):
                 self.at = token.end
@@ -203,7 +202,7 @@ class _Reader:
         return True
 
     def take(self, token: Token) -> bool:
-        """Feed a token to the tables; False where it does not fit."""
+        """Feed a token to the tables; return False if it does not fit."""
         actions, gotos, rules = self.tables.actions, self.tables.gotos, self.tables.rules
         states, values = self.states, self.values
         while True:
@@ -234,7 +233,7 @@ class _Reader:
             values.append(_joined(parts) if make == SPLICED else _tree(kind, parts))
 
     def _is_inside_line(self, token: Token) -> bool:
-        """Return whether a token is on the line on which the one before it ends."""
+        """Return whether a token is on the line on which the previous token ends."""
         return bool(self.tokens) and "\n" not in self.source.text[self.tokens[-1].end : token.start]
 
     def _begin(self, token: Token) -> bool:
@@ -249,7 +248,7 @@ class _Reader:
         return True
 
     def _stuck(self, token: Token) -> None:
-        """Report a token that does not fit, and go on with the next statement."""
+        """Report a token that does not fit, and continue with the next statement."""
         early = self._early()
         if early is not None:
             token = self.tokens[early]
@@ -263,9 +262,10 @@ class _Reader:
         self._recover(token.start if token.text in STARTERS else token.end)
 
     def _early(self) -> int | None:
-        """The first token that was read as a name, and was meant to begin a statement.
+        """Return the index of the first token that was read as a name but meant as a keyword.
 
-        In open brackets it is a keyword; outside of them, a misspelt one at the start of a line.
+        Within open brackets this is a keyword; outside of them, a misspelt keyword at the start of
+        a line.
         """
         text = self.source.text
         depth = 0
@@ -281,7 +281,7 @@ class _Reader:
         return None
 
     def _indent(self) -> int:
-        """The indentation of the statement."""
+        """Return the indentation of the statement."""
         start = self.tokens[0].start
         line = self.source.text.rfind("\n", 0, start) + 1
         return min(start - line, _MAX_INDENT)
@@ -301,22 +301,22 @@ class _Reader:
         )
 
     def _recover(self, at: int) -> None:
-        """Go on at the next line, from `at` on, that begins a statement as this one begins."""
+        """Continue at the next line after `at` that begins a statement, not more indented."""
         indent = self._indent() if self.tokens else _MAX_INDENT
         words = [*STARTERS]
         if not self.tokens or self.tokens[0].text not in ("before", "finally"):
-            words.append("require")  # no statement, but people write it as one
+            words.append("require")  # not a statement, but often written as one
         pattern = rf"^[ \t]{{0,{indent}}}(?:{'|'.join(words)})\b"
         found = re.compile(pattern, re.MULTILINE).search(self.source.text, self._line_after(at))
         self._resume(found.start() if found else len(self.source.text))
 
     def _skip_line(self, at: int) -> None:
-        """Go on at the line after that of `at`."""
+        """Continue at the line after the line of `at`."""
         end = self.source.text.find("\n", at)
         self._resume(len(self.source.text) if end < 0 else end + 1)
 
     def _resume(self, at: int) -> None:
-        """Go on at a statement that begins at `at`."""
+        """Continue at a statement that begins at `at`."""
         self.at = at
         kept = 1 if self.values and isinstance(self.values[0], list) else 0
         del self.states[1 + kept :], self.values[kept:]
@@ -324,7 +324,7 @@ class _Reader:
         self.quiet = False
 
     def _line_after(self, at: int) -> int:
-        """The start of the line of `at` if the text there begins it, else of the next line."""
+        """Return the start of the line of `at`, or of the next line if text precedes `at`."""
         line = self.source.text.rfind("\n", 0, at) + 1
         begun = self.tokens and self.tokens[0].start >= line
         if not self.source.text[line:at].strip() and not begun:
@@ -334,7 +334,7 @@ class _Reader:
 
 
 def _joined(parts: list[Any]) -> list[Part]:
-    """The parts of a repetition; the list of those before takes the new ones."""
+    """Return the parts of a repetition; the list of earlier parts is extended."""
     found: list[Part] = parts.pop(0) if isinstance(parts[0], list) else []
     found += parts
     return found
@@ -361,7 +361,7 @@ def _tree(kind: str, parts: list[Any]) -> Tree:
 
 
 def _advance(states: list[int], kind: str, table: Tables) -> bool:
-    """Return whether a token fits after these states, and replace them by the states after it."""
+    """Return whether a token fits after these states, and replace them by the next states."""
     while True:
         action = table.actions[states[-1]].get(kind)
         if action is None:
@@ -379,7 +379,7 @@ def _advance(states: list[int], kind: str, table: Tables) -> bool:
 
 
 def _accepted(states: Sequence[int], table: Tables) -> frozenset[str]:
-    """The terminals that fit after these states."""
+    """Return the terminals that fit after these states."""
     return frozenset(
         [kind for kind in table.actions[states[-1]] if _advance([*states], kind, table)]
     )

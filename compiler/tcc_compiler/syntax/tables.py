@@ -1,7 +1,7 @@
 """The LALR tables of grammar.lark.
 
-``python -m tcc_compiler.syntax.tables`` builds them with Lark and writes tables.json.  Reading a
-grammar loads that file and never imports Lark, which halves the time to start.
+``python -m tcc_compiler.syntax.tables`` builds them with Lark and writes tables.json. Reading a
+grammar loads that file and never imports Lark, which halves the start-up time.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ GRAMMAR = Path(__file__).with_name("grammar.lark")
 SERIALISED = Path(__file__).with_name("tables.json")
 END = "$END"
 
-# The result of a reduction: its parts in the outer tree, its only part, or a tree.
+# The result of a reduction: its parts join the outer tree, or its only part, or a tree.
 SPLICED, SINGLE, TREE = range(3)
 
 
 class Rule(NamedTuple):
-    """A production.
+    """A production of the grammar.
 
     Attributes:
-        origin: the nonterminal that it reduces to.
-        size: how many symbols it has.
-        make: `SPLICED`, `SINGLE` (a tree only of two parts or more) or `TREE`.
-        kind: of the tree.
+        origin: the nonterminal on its left side.
+        size: the number of symbols on its right side.
+        make: `SPLICED`, `SINGLE` (its only part; with more parts a tree) or `TREE`.
+        kind: the kind of the tree.
     """
 
     origin: str
@@ -41,13 +41,14 @@ class Tables(NamedTuple):
     """The tables of the parser.
 
     Attributes:
-        actions: for each state the action of each terminal.  An action n >= 0 shifts to state n,
-            and one below reduces by rule -1 - n.  A terminal that has one text, such as a keyword,
-            has that text as its name; the others are NAME, QNAME, NUMBER, STRING, _ARGS, _FIELDS.
-        gotos: for each state the next state of each nonterminal.
+        actions: for each state, the action for each terminal. An action n >= 0 shifts to state n; a
+            negative action reduces by rule -1 - n. A terminal with only one text, such as a
+            keyword, has that text as its name. The others are NAME, QNAME, NUMBER, STRING, _ARGS
+            and _FIELDS.
+        gotos: for each state, the next state for each nonterminal.
         rules: the productions.
         words: the terminals that are words.
-        start, end: the first state, and that of a whole text.
+        start, end: the first state, and the state after a whole text.
     """
 
     actions: Sequence[Mapping[str, int]]
@@ -60,7 +61,7 @@ class Tables(NamedTuple):
 
 @lru_cache(maxsize=1)
 def tables() -> Tables:
-    """The tables in tables.json."""
+    """Return the tables in tables.json."""
     data = json.loads(SERIALISED.read_text("utf-8"))
     terminals = data["terminals"]
     return Tables(
@@ -78,10 +79,10 @@ def _row(row: Sequence[int], names: Sequence[str]) -> Mapping[str, int]:
 
 
 def built(grammar: str) -> dict[str, Any]:
-    """The content of tables.json for a grammar.
+    """Return the content of tables.json for a grammar.
 
-    States have numbers in the order in which a walk from the first one reaches them, so the same
-    grammar always gives the same file.
+    States are numbered in the order in which a walk from the first state reaches them, so equal
+    grammars always give equal files.
 
     Raises:
         ValueError: the grammar has a conflict.
@@ -140,14 +141,14 @@ def built(grammar: str) -> dict[str, Any]:
 
 
 class _Conflicts(logging.Filter):
-    """Collects what Lark logs of conflicts, which its tables resolve as shifts."""
+    """Collects the messages that Lark logs about conflicts, which it resolves as shifts."""
 
     def __init__(self) -> None:
         super().__init__()
         self.messages: list[str] = []
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Keep a message about a conflict; show none."""
+        """Keep a message about a conflict; suppress all messages."""
         message = record.getMessage()
         if "conflict" in message:
             self.messages.append(message)
@@ -162,7 +163,7 @@ def _rule(rule: Any) -> Rule:
 
 
 def text_of(data: Mapping[str, Any]) -> str:
-    """The text of tables.json, one line for each state and each rule."""
+    """Return the text of tables.json, with one line for each state and each rule."""
     lines = []
     for name, value in data.items():
         if name in ("actions", "gotos", "rules"):

@@ -1,7 +1,7 @@
-"""From characters to tokens, with the kind that the state of the parser gives a word.
+"""Split characters into tokens; the state of the parser decides the kind of a word.
 
-The lexer is contextual, as Lark's is: a word is a keyword only where the parser accepts that
-keyword, and a NAME elsewhere.  Cost: one match of a regular expression for each token.
+The lexer is contextual, like Lark's: a word is a keyword only where the parser accepts that
+keyword, and a NAME elsewhere. Cost: one match of a regular expression for each token.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Wrong(Exception):
-    """Text that is no token.
+    """Raised for text that is no token.
 
     Attributes:
         start, end: its place.
-        code, message, hint: of the diagnostic.
+        code, message, hint: the parts of the diagnostic.
     """
 
     def __init__(self, start: int, end: int, code: str, message: str, hint: str) -> None:
@@ -56,10 +56,10 @@ class Wrong(Exception):
 
 
 def next_token(source: Source, at: int, accepted: Mapping[str, object]) -> Token | None:
-    """The token at or after `at`, None at the end.
+    """Return the token at or after `at`; None at the end of the text.
 
     Args:
-        accepted: the terminals that the state of the parser has an action for.
+        accepted: the terminals for which the state of the parser has an action.
 
     Raises:
         Wrong: the text there is no token.
@@ -99,15 +99,15 @@ def _bracket(text: str, end: int, accepted: Mapping[str, object]) -> str:
 
 
 def string_value(literal: str) -> str:
-    """The characters of a string literal.
+    """Return the characters of a string literal.
 
-    The escapes of JSON mean what JSON says; any other backslash stands for itself.
+    The escapes of JSON are replaced; any other backslash stands for itself.
     """
     inner = literal[1:-1]
     if "\\" not in inner:
         return inner
     value = _ESCAPE.sub(_character, inner)
-    if _SURROGATE.search(value):  # joins the halves of pairs; single halves stay
+    if _SURROGATE.search(value):  # joins the halves of pairs; single halves remain
         value = value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
     return value
 
@@ -119,7 +119,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 def name_value(token: Token) -> str:
-    """The name that a NAME or a QNAME stands for."""
+    """Return the name that a NAME or a QNAME stands for."""
     return token.text[1:-1] if token.kind == "QNAME" else token.text
 
 
@@ -140,7 +140,7 @@ def _wrong(kind: str, text: str, start: int, end: int) -> Wrong:
     return Wrong(start, end, "TCC102", f"{named(text)} has no meaning here", _meant(text))
 
 
-# Quotes of other languages and of word processors.
+# Quotation marks of other languages and of word processors.
 _QUOTES = "“”„‟«»‹›‘’‚‛"
 _BARE_PRICE = 'a price is a bare number of cents; say which: currency "EUR"'
 _HINTS: Mapping[str, str] = {
@@ -162,7 +162,7 @@ _HINTS: Mapping[str, str] = {
 
 
 def _meant(text: str) -> str:
-    """The text to write instead of a character, or of the run that it begins."""
+    """Return a hint about a wrong character, or about the run of characters that it begins."""
     known = _HINTS.get(text[0])
     if known is not None:
         return known
@@ -176,7 +176,7 @@ def _meant(text: str) -> str:
 
 
 def named(text: str) -> str:
-    """How a message names a wrong character, or the run that it begins."""
+    """Return the description of a wrong character, or of the run that it begins, in a message."""
     if text == "'":
         return "a single quote"
     if text.isascii() and text.isprintable():

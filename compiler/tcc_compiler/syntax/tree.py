@@ -1,7 +1,7 @@
-"""Tokens, and the trees that the parser makes of them.
+"""Tokens, and the trees that the parser makes from them.
 
 A tree keeps every token of its rule, so a formatter can print it and a message can point at any
-part.  Its kind is the rule, or the alias, of grammar.lark.
+part. Its kind is the rule of grammar.lark, or the alias of the rule.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class Token:
     """A token.
 
     Attributes:
-        kind: NAME, QNAME (in backticks), NUMBER, STRING, `_ARGS` or `_FIELDS` (a bracket); the
-            text itself for keywords and other marks.
-        text: its characters, as they are in the source.
+        kind: NAME, QNAME (in backticks), NUMBER, STRING, `_ARGS` or `_FIELDS` (a bracket). For
+            keywords and other marks the text itself.
+        text: its characters, as in the source.
         start, end: its place, in characters.
     """
 
@@ -40,8 +40,8 @@ class Tree:
     Attributes:
         kind: the rule, or its alias.
         parts: tokens and trees, in the order of the text.
-        start, end: from the first token to the last one.
-        height: how many trees are inside one another, this one included.
+        start, end: from the start of the first token to the end of the last.
+        height: how many trees are nested in one another, including this one.
     """
 
     __slots__ = ("end", "height", "kind", "parts", "start")
@@ -61,16 +61,16 @@ class Tree:
         return f"{self.kind}({', '.join(map(repr, self.parts))})"
 
     def trees(self, *kinds: str) -> list[Tree]:
-        """The trees directly inside, of these kinds if some are given."""
+        """Return the trees directly inside, of these kinds if any are given."""
         inside = [part for part in self.parts if isinstance(part, Tree)]
         return [tree for tree in inside if tree.kind in kinds] if kinds else inside
 
     def tree(self, kind: str) -> Tree | None:
-        """The first tree of a kind directly inside."""
+        """Return the first tree of a kind directly inside; None if there is none."""
         return next(iter(self.trees(kind)), None)
 
     def tokens(self, *kinds: str) -> list[Token]:
-        """The tokens of these kinds directly inside."""
+        """Return the tokens of these kinds directly inside."""
         return [part for part in self.parts if isinstance(part, Token) and part.kind in kinds]
 
     def has(self, kind: str) -> bool:
@@ -82,12 +82,12 @@ Part: TypeAlias = Token | Tree
 
 
 def region_of(part: Part, number: int) -> Region:
-    """The region of a tree or token of the source with this number."""
+    """Return the region of a tree or token of the source with this number."""
     return Region(number, part.start, part.end)
 
 
 def tokens_of(part: Part) -> Iterator[Token]:
-    """All tokens of a tree, in the order of the text."""
+    """Yield all tokens of a tree, in the order of the text."""
     todo = [part]
     while todo:
         part = todo.pop()
@@ -98,5 +98,5 @@ def tokens_of(part: Part) -> Iterator[Token]:
 
 
 def text_of(part: Part, text: str) -> str:
-    """The source text of a tree, on one line."""
+    """Return the source text of a tree, on one line."""
     return " ".join(text[part.start : part.end].split())
