@@ -47,7 +47,10 @@ def most(times: Sequence[float]) -> float:
 
 
 def grammar(length: int = LINES) -> str:
-    """Return a grammar of `length` lines, at least 60."""
+    """Return a grammar of `length` lines.
+
+    For most lengths below 1,241 it has more lines, because tools and rules alone need them.
+    """
     lines = ['grammar g version "1"']
     for at in range(max(31, TOOLS * length // LINES)):
         lines += [f"tool t{at}(k: a | b | c, q: 1 | 2) {{", f"  cost 0.{at + 1} price {at}", "}"]

@@ -290,7 +290,12 @@ def call(text: str, *, wrong: bool = False) -> Html:
 
 
 def calls(texts: Sequence[str], *, wrong: int | None = None, nothing: str = "") -> Html:
-    """Return calls in a row, at most 60; the call at index `wrong` is marked."""
+    """Return the first 60 calls in a row, and how many more there are.
+
+    Args:
+        wrong: the index of a call to mark.
+        nothing: the text for no calls; empty for a default.
+    """
     if not texts:
         return element("em", nothing or "the empty plan: no call at all")
     shown = [call(text, wrong=at == wrong) for at, text in enumerate(texts[:_MOST_CALLS])]
@@ -301,7 +306,7 @@ def calls(texts: Sequence[str], *, wrong: int | None = None, nothing: str = "") 
 
 
 def numbered(items: Iterable[Html]) -> Html:
-    """A numbered list of plans."""
+    """Return a numbered list of plans."""
     return element("ol", *(element("li", item) for item in items), class_="plans")
 
 

@@ -258,7 +258,11 @@ _ABSENT: Final = object()
 
 
 def _put(into: Any, steps: Sequence[str], value: Any) -> Any:
-    """Put a value at a place in a JSON value; an existing value there stays."""
+    """Put `value` at a place in a JSON value, unless it has a value there; return the JSON value.
+
+    Args:
+        into: the JSON value, or _ABSENT for a new one.
+    """
     if not steps:
         return value if into is _ABSENT else into
     step, *rest = steps

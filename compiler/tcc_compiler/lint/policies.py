@@ -215,7 +215,7 @@ class Policy:
         return False
 
     def shared(self, tools: Iterable[str], others: Iterable[str]) -> list[str]:
-        """Return the required arguments that all tools of two sets have, with equal types."""
+        """Return the required key arguments that all tools of two sets have with equal types."""
         first, *rest = [self.core.tool_of[name] for name in (*tools, *others)]
         return [
             field.name
