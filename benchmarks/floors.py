@@ -146,7 +146,7 @@ def narrow() -> Iterator[Row]:
 
 
 def deep() -> Iterator[Row]:
-    """The size of artifacts for gates by depth, and a depth of 10^5 with three tools."""
+    """Yield the rows about artifacts for gates: sizes by depth, and three tools at depth 10^5."""
     import tcc
 
     def size(tools: int, depth: int) -> int:
@@ -194,7 +194,7 @@ def wide() -> Iterator[Row]:
 
 
 def session() -> Iterator[Row]:
-    """A session of 10^5 calls: validated, reopened, reported."""
+    """Yield the rows about a session of 10^5 calls: validated, reopened, reported."""
     import orjson
 
     import tcc
@@ -282,7 +282,7 @@ def validated(compiled: str, ledger: str) -> float:
 
 
 def gate() -> Iterator[Row]:
-    """`gate.call` and `done`: without a ledger file, with a ledger on tmpfs, and durable."""
+    """Yield the rows about `gate.call` and `done`: no ledger file, a ledger on tmpfs, durable."""
     import tcc
 
     artifact = tcc.compile_text(DESK.replace("CALLS", "40000"), purpose="gate", max_states=10**7)
@@ -335,7 +335,7 @@ def gate() -> Iterator[Row]:
 
 
 def batch() -> Iterator[Row]:
-    """A row of a batch, compared with plain loops of the same runs.
+    """Yield the rows about a run in a batch, compared with plain loops of the same runs.
 
     The first loop keeps each ledger in memory, and its artifact was read before.  The second loop
     begins as a worker does, with an artifact that was not read before.  The third loop writes the
@@ -425,7 +425,7 @@ def lints() -> Iterator[Row]:
 
 
 def core() -> Iterator[Row]:
-    """`check --core` of github_triage, compared with `check`."""
+    """Yield the row about `check --core` of github_triage, compared with `check`."""
     from tcc_certs.corecheck.check import check_core
     from tcc_certs.kernel import check
     from tcc_compiler.options import Options
@@ -443,7 +443,7 @@ def core() -> Iterator[Row]:
 
 
 def editor() -> Iterator[Row]:
-    """A keystroke in a grammar of 2,000 lines, over stdio; wall clock."""
+    """Yield the rows about a keystroke in a grammar of 2,000 lines, over stdio; wall clock."""
     from benchmarks.editor import measured, most
 
     for paused, when in ((False, "typed on"), (True, "after a pause")):
@@ -456,7 +456,7 @@ def editor() -> Iterator[Row]:
 
 
 def startup() -> Iterator[Row]:
-    """`tcc compile` of four lines as a process, compared with an empty process; wall clock."""
+    """Yield the rows about `tcc compile` of four lines, compared with an empty process."""
     from benchmarks.startup import GRAMMAR
 
     with tempfile.TemporaryDirectory() as folder:

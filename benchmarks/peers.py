@@ -123,7 +123,7 @@ def _times(ours: float, theirs: float) -> str:
 
 
 def _automata(peer: str) -> Iterator[Row]:
-    """A family of tool grammars, to the minimal automaton."""
+    """Yield the rows about a family of tool grammars, up to the minimal automaton."""
     from benchmarks.compile import core_bytes, minimal
     from benchmarks.family import THREE_HUNDRED, TWELVE
     from tcc_certs.policy.reader import read_core
@@ -175,7 +175,7 @@ def _draws() -> Iterator[Row]:
 
 
 def _decision(what: str, peer: Callable[[], bool]) -> Iterator[Row]:
-    """A decision of a gate after 100 calls, compared with a peer that has no history."""
+    """Yield the rows about a decision after 100 calls; the peer has no history."""
     gate = tcc.Gate(tcc.compile_text(GRAMMAR))
     for _ in range(100):
         with gate.call("note", {"kind": "mail"}) as permit:
@@ -248,7 +248,7 @@ def _schema() -> Iterator[Row]:
 
 
 def _stdio(peer: str) -> Iterator[Row]:
-    """A call over stdio beyond a direct one; the peers decide nothing and record nothing."""
+    """Yield the rows about the extra time of a call over stdio; the peers decide nothing."""
     from benchmarks.mcp import measured
 
     if peer not in (times := measured()[0]):
@@ -262,7 +262,7 @@ def _stdio(peer: str) -> Iterator[Row]:
 
 
 def _dogwood() -> Iterator[Row]:
-    """A checkout that needs an approval of its cart within the hour, compared with a gate."""
+    """Yield the rows about a checkout that needs an approval of its cart within the hour."""
     script = str(Path(__file__).with_name("beside_dogwood.py"))
     for line in _said("TCC_DOGWOOD", script).splitlines():
         size, told = line.split(": ")

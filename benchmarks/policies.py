@@ -183,7 +183,7 @@ def _decisions() -> Iterator[str]:
 
 
 def _beside() -> Iterator[str]:
-    """The last `read` of the same order must say `open`: three implementations."""
+    """Yield the rows about three implementations of: the last `read` of the order said `open`."""
     _, statement = KINDS[1]
     yield from head(f"`{statement}`", "us")
     taken = _decided(_fast(_core(statement), SIZES[-1]), SIZES[-1])

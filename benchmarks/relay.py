@@ -131,7 +131,7 @@ def _call(peer: Peer) -> float:
 
 
 def _stdio(home: Path, artifact: Path) -> Iterator[str]:
-    """A call over stdio."""
+    """Yield the rows about a call over stdio."""
     peers = {name: Peer(line) for name, line in _relays(home, artifact, "bare").items()}
     times: dict[str, list[float]] = {name: [] for name in peers}
     for peer in peers.values():

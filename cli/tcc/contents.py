@@ -62,7 +62,7 @@ def _tool_lines(tool: Tool) -> list[str]:
 
 
 def _plan_texts(core: Core) -> list[str]:
-    """The plan expression, the rules, the start and the goals; empty if plans are just `any*`."""
+    """Return the plan, the rules, the start and the goals as lines; none if the plan is `any*`."""
     texts = PlanTexts(core)
     lines = [f"plan = {texts.expression(core.plan)}"]
     lines += [f"rule {name} = {texts.expression(body)}" for name, body in core.rules.items()]

@@ -158,7 +158,7 @@ def describe(artifact: Artifact, *, by_depth: bool = False) -> dict[str, Any]:
 
 
 def _figures(artifact: Artifact, by_depth: bool) -> dict[str, Any]:
-    """The fields of counts and costs, which only artifacts without cycles have."""
+    """Return the fields of counts and costs, which only artifacts without cycles have."""
     root, cheapest = artifact.root, cheapest_plan(artifact)
     depth = artifact.rank(root)
     fields: dict[str, Any] = {

@@ -128,9 +128,9 @@ def prove(
 
 
 def _certain(artifact: Artifact, found: Proof) -> Proof:
-    """An answer whose proof holds for the file of an artifact; else an undecided one.
+    """Return the answer if it has no proof or a valid one; else as an undecided answer.
 
-    The engine takes for granted that the automaton is that of the core.
+    The engine assumes that the automaton belongs to the core, so its proof is checked again.
     """
     if found.proof is None:
         return found

@@ -262,7 +262,7 @@ class _Linting:
 
 
 def _allows(session: Session) -> None:
-    """A gate that allows every session: the definition of the policy has already replayed it."""
+    """Allow every session: the definition of the policy has already replayed it."""
 
 
 def _is_asked(rule: Rule) -> bool:

@@ -131,7 +131,7 @@ def _fewest(core: Core, question: Question, used: Sequence[int], end: float) -> 
 
 
 def _allows(session: object) -> None:
-    """A gate that allows every session, so the search ends without a proof at the first session."""
+    """Allow every session, so that the search ends at the first session, without a proof."""
 
 
 def _blamed(artifact: Artifact, used: Sequence[int]) -> tuple[WrittenStatement, ...]:
