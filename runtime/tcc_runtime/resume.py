@@ -21,7 +21,6 @@ from tcc_certs.formats.codec import Json, encode
 from tcc_certs.formats.ledger import SCHEMA, LedgerReader
 from tcc_certs.formats.ledger_schema import check_record
 from tcc_certs.policy.atoms import Atom, canonical_atom
-from tcc_certs.privacy.accountant import RENYI
 from tcc_runtime.account.account import Account
 from tcc_runtime.adapters.adapter import Adapter
 from tcc_runtime.artifact.load import Artifact
@@ -181,7 +180,6 @@ def _settings(header: Mapping[str, Json], seed: bytes, salt: bytes | None) -> Se
     told["after"] = header.get("after", ())
     told["delta"] = header.get("delta")
     told["atoms"] = _atoms(header.get("atoms", ()))
-    told["accounting"] = header.get("accounting", RENYI)
     told["raw_input_dependent"] = header["privacy_scope"] == "raw_input_dependent"
     limits: Any = header["run_limits"]
     for name in ("max_expansions", "price_cap", "sla_ms", "epsilon_cap"):

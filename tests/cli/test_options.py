@@ -35,10 +35,8 @@ BUT_COUNT_BITS = tuple(option for option in COMPILING if option.name != "count_b
 
 
 def test_the_keywords_of_a_search_are_the_fields_of_the_settings() -> None:
-    # Atoms are read from a file, or from the JSON of a program; the rule that adds them up is
-    # the newest, or that of the ledger that is gone on with.  Neither is an option.
-    apart = {"atoms", "accounting"}
-    named = [field.name for field in fields(Settings) if field.name not in apart]
+    # Atoms are read from a file, or from the JSON of a program.
+    named = [field.name for field in fields(Settings) if field.name != "atoms"]
     assert [option.name for option in TABLE] == named
     expected = {option.name: get_type_hints(Settings)[option.name] for option in TABLE}
     del expected["seed"]

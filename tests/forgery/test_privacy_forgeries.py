@@ -304,39 +304,12 @@ def test_a_ledger_names_the_rule_that_its_atoms_are_added_up_by() -> None:
     checked, records = written({"top": 3, "atoms": atoms_of([GAUSSIAN])})
     assert records[0]["accounting"] == "pld"
     assert code_of(checked, records) == ""
-    # By the rule of older ledgers these atoms come to more: the sums are others then.
-    assert code_of(checked, changed(records, 0, accounting=None)) in {
-        "L704",
-        "L705",
-        "L706",
-        "L707",
-    }
+    assert code_of(checked, changed(records, 0, accounting=None)) == "L201"
     assert code_of(checked, changed(records, 0, accounting="renyi")) == "D101"
     assert code_of(checked, changed(records, 0, accounting=1)) == "L103"
     plain, others = written({"top": 2}, atoms=False)
     assert "accounting" not in others[0]
     assert code_of(plain, changed(others, 0, accounting="pld")) == "L201"
-
-
-def test_a_ledger_that_names_no_rule_means_what_it_meant(tmp_path: Any) -> None:
-    data, checked = ranges(atoms=True)
-    told = {"top": 9, "atoms": atoms_of([GAUSSIAN]), "accounting": "renyi"}
-    records = honest(data, {"seed": SEED, **told}, probed)
-    assert "accounting" not in records[0]
-    assert code_of(checked, records) == ""
-    close, total = records[-1], total_of(atoms_of([GAUSSIAN]))
-    assert Exact(1, 5).text == close["eps_delta"]["delta"]
-    assert float(close["eps_delta"]["eps"]) > stated(total, Exact(1, 5), "renyi").epsilon / 1e10
-    # Resumed it goes on by that rule.
-    path, whole = tmp_path / "run.ledger", chained([with_run_id(records[0]), *records[1:]])
-    path.write_bytes(b"".join(whole.splitlines(keepends=True)[:9]))
-    resume(load(data), path, SEED, quoter=probed)
-    again = [json.loads(line) for line in path.read_bytes().splitlines()]
-    assert validate(path.read_bytes(), checked).verdict == 0
-    assert again[-1]["eps_delta"] == close["eps_delta"]
-    with pytest.raises(SettingsError) as refused:
-        written({"top": 2, "accounting": "mine"})
-    assert refused.value.field == "accounting"
 
 
 def test_a_ledger_of_two_relations_of_neighbours_is_refused() -> None:

@@ -7,7 +7,7 @@ Steinke:
     epsilon(a) + ln((a-1)/a) - (ln delta + ln a)/(a-1), or 0 if this is negative.
 
 The result is the least of these.  If the sum of the pure epsilons is no greater, it is the result
-instead.  Under the rule PLD the epsilon from the distribution of losses is the result if it is
+instead.  The epsilon from the distribution of losses is the result if it is
 less.  Mironov's epsilon(a) + ln(1/delta)/(a-1) is never the least, because ln((a-1)/a) -
 ln(a)/(a-1) < 0 at every order.  Source: Canonne, Kamath and Steinke, The discrete Gaussian (2020),
 Proposition 12; Mironov (2017).
@@ -28,8 +28,7 @@ h^2, and the result remains a bound.
 Losses have 192 fractional bits.  Probabilities have as many as delta and the number of uses need.
 Every step is rounded so that delta grows.
 
-Cost: a sum and a minimum over the orders.  The rule PLD also takes a convolution of losses for each
-pair of parts.
+Cost: a sum and a minimum over the orders, and a convolution of losses for each pair of parts.
 """
 
 from __future__ import annotations
@@ -346,7 +345,6 @@ def tenths(value: int) -> int:
 
 PLACES = 10
 PURE, GDP, PLD = "pure", "gdp", "pld"
-RENYI = "renyi"  # the rule of ledgers that do not name one
 MOST_SUBSAMPLED = 64
 
 
@@ -417,19 +415,15 @@ def total_of(atoms: Iterable[Atom]) -> Composed:
     return total
 
 
-def stated(total: Composed, delta: Exact, rule: str = PLD) -> EpsilonBound:
+def stated(total: Composed, delta: Exact) -> EpsilonBound:
     """The least epsilon that the total has at a delta, where 0 < delta < 1.
 
     If several methods give the least, pure summation comes first, then the orders from the lowest
     one up, then losses.
     """
-    pure, rdp = total.curve.pure, total.curve.rdp
-    best, at = _least(rdp, _penalties(delta))
-    found = EpsilonBound(epsilon=tenth(best), alpha=curves.ORDERS[at].text, rdp=tenth(rdp[at]))
-    if pure is not None and pure <= best:
-        found = EpsilonBound(epsilon=tenth(pure), alpha=PURE, rdp=tenth(pure))
+    found, at = by_orders(total, delta)
     parts = {part: times for part, times in total.parts.items() if part is not None}
-    if rule == RENYI or not found.epsilon or len(parts) < len(total.parts):
+    if not found.epsilon or len(parts) < len(total.parts):
         return found
     sampled = [(part, n) for part, n in parts.items() if isinstance(part, SubsampledGaussian)]
     if sampled:
@@ -442,6 +436,15 @@ def stated(total: Composed, delta: Exact, rule: str = PLD) -> EpsilonBound:
     if epsilon is None or epsilon >= found.epsilon:
         return found
     return EpsilonBound(epsilon=epsilon, alpha=GDP if exact else PLD, rdp=epsilon)
+
+
+def by_orders(total: Composed, delta: Exact) -> tuple[EpsilonBound, int]:
+    """The least epsilon by pure summation and by the orders, and the index of the best order."""
+    pure, rdp = total.curve.pure, total.curve.rdp
+    best, at = _least(rdp, _penalties(delta))
+    if pure is not None and pure <= best:
+        return EpsilonBound(epsilon=tenth(pure), alpha=PURE, rdp=tenth(pure)), at
+    return EpsilonBound(epsilon=tenth(best), alpha=curves.ORDERS[at].text, rdp=tenth(rdp[at])), at
 
 
 def _between(

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.atoms import Atom, Exact
-from tcc_certs.privacy.accountant import PLD, Composed, EpsilonBound, epsilon_text, stated, total_of
+from tcc_certs.privacy.accountant import Composed, EpsilonBound, epsilon_text, stated, total_of
 from tcc_certs.privacy.curves import curve_of, pure_curve
 
 _NANO = 10  # one nano-unit in units of 10^-10
@@ -26,13 +26,11 @@ class Taken:
     Attributes:
         delta: the delta of every conversion.
         says: whether the ledger states anything; False for a run that depends on raw input.
-        rule: the rule that adds everything up, ``pld`` or ``renyi``.
         total: the sum of everything so far.
     """
 
     delta: Exact
     says: bool = True
-    rule: str = PLD
     total: Composed = field(default_factory=Composed)
 
     def plus(self, epsilon: int, atom: Atom | None) -> Taken:
@@ -54,12 +52,12 @@ class Taken:
 
     def alone(self, epsilon: int, atom: Atom | None) -> int:
         """The epsilon of one ask without the rest of the account, in nano-units, rounded up."""
-        return _alone(self.delta, self.rule, epsilon, atom)
+        return _alone(self.delta, epsilon, atom)
 
     @property
     def statement(self) -> EpsilonBound:
         """The least epsilon of the account at its delta."""
-        return stated(self.total, self.delta, self.rule)
+        return stated(self.total, self.delta)
 
     @property
     def nano(self) -> int:
@@ -79,11 +77,11 @@ class Taken:
 
 
 @lru_cache(maxsize=1 << 10)
-def _alone(delta: Exact, rule: str, epsilon: int, atom: Atom | None) -> int:
-    return Taken(delta=delta, rule=rule).plus(epsilon, atom).nano
+def _alone(delta: Exact, epsilon: int, atom: Atom | None) -> int:
+    return Taken(delta=delta).plus(epsilon, atom).nano
 
 
-def account(delta: Exact, atoms: Iterable[Atom], says: bool, rule: str = PLD) -> Taken:
+def account(delta: Exact, atoms: Iterable[Atom], says: bool) -> Taken:
     """The account that a run begins with.
 
     Args:
@@ -92,7 +90,7 @@ def account(delta: Exact, atoms: Iterable[Atom], says: bool, rule: str = PLD) ->
     Raises:
         Rejected: E103, E104 they cannot be added up.
     """
-    return Taken(delta=delta, says=says, rule=rule, total=total_of(atoms))
+    return Taken(delta=delta, says=says, total=total_of(atoms))
 
 
 def exact_delta(text: str) -> Exact:

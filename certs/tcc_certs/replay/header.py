@@ -220,7 +220,6 @@ def taken_of(record: Record, says: bool) -> Taken | None:
         return None
     # imported only here: most runs count no atoms and do not need the accountant
     from tcc_certs.policy.atoms import canonical_atom
-    from tcc_certs.privacy.accountant import PLD, RENYI
     from tcc_certs.privacy.spending import account, exact_delta
 
     listed = record.get("atoms", ())
@@ -228,8 +227,7 @@ def taken_of(record: Record, says: bool) -> Taken | None:
     atoms = [
         canonical_atom(item, f"atoms[{i}]", Code.LEDGER_SCHEMA) for i, item in enumerate(items)
     ]
-    rule = PLD if "accounting" in record else RENYI
-    return account(exact_delta(text(record, "delta")), atoms, says, rule)
+    return account(exact_delta(text(record, "delta")), atoms, says)
 
 
 def _decimal(record: Record, name: str) -> Decimal:

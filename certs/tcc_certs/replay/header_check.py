@@ -149,7 +149,7 @@ def _privacy_rules(record: Record, header: Header, artifact: CheckedArtifact) ->
     needed = handed or (asks and atomic(artifact))
     yield "delta", there or not needed, "a delta, as atoms are counted"
     yield "delta", not there or handed or asks, "no field, as nothing takes any"
-    yield "accounting", there or "accounting" not in record, "no field, as nothing is counted"
+    yield "accounting", there == ("accounting" in record), "pld with a delta, else no field"
     if header.taken is not None:
         number, places = header.taken.delta
         yield "delta", 0 < number < 10**places, "above 0, below 1"

@@ -73,9 +73,8 @@ def _rules(record: Record, rule: AskRule, core: Core) -> Iterator[tuple[str, boo
     models = makers(core)
     needed = "atoms" in record or any(model.atom for model in models)
     yield "delta", rule.taken is not None or not needed, "a delta, as atoms are counted"
-    rules = (None, "pld") if rule.taken is not None else (None,)
-    known = record.get("accounting") in rules
-    yield "accounting", known, "pld, where atoms are counted"
+    due = None if rule.taken is None else "pld"
+    yield "accounting", record.get("accounting") == due, "pld with a delta, else no member"
     if rule.taken is not None:
         number, places = rule.taken.delta
         yield "delta", 0 < number < 10**places, "above 0, below 1"

@@ -19,7 +19,6 @@ from tcc_certs.formats.codec import Json, format_decimal
 from tcc_certs.policy.atoms import Atom, atom_document, canonical_atom
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.plans import executing
-from tcc_certs.privacy.accountant import RENYI
 from tcc_certs.privacy.atoms_file import atoms_of
 from tcc_certs.privacy.spending import Taken, account, exact_delta
 from tcc_certs.replay.amounts import SpentAmounts, cap_fields, spent_fields
@@ -28,7 +27,7 @@ from tcc_runtime.account.account import Account
 from tcc_runtime.account.amounts import AccountAmounts, Caps, Remainder
 from tcc_runtime.adapters.adapter import Adapter, adapter_of, adapters_of
 from tcc_runtime.errors import ResumeError, SettingsError
-from tcc_runtime.ledger.lines import account_member, left_field, left_texts, rule_field, weights
+from tcc_runtime.ledger.lines import account_member, delta_fields, left_field, left_texts, weights
 from tcc_runtime.pricing.drawing import Drawing, Drawn, Wish, answer_of, left_in, reservation_name
 from tcc_runtime.pricing.quotes import Answer
 from tcc_runtime.pricing.refine import drawn_amounts, taken_amounts
@@ -60,13 +59,13 @@ class Budget:
         delta = self.settings.delta
         if delta is None:
             return None
-        return account(exact_delta(delta), self.settings.atoms, True, self.settings.accounting)
+        return account(exact_delta(delta), self.settings.atoms, True)
 
     @property
     def limits(self) -> dict[str, Any]:
         """The settings for searches of the session, by name."""
         names = ("price_weight", "latency_weight", "epsilon_weight", "margin", "atoms")
-        return {name: getattr(self.settings, name) for name in (*_TOLD, *names, "accounting")}
+        return {name: getattr(self.settings, name) for name in (*_TOLD, *names)}
 
     @property
     def caps(self) -> Caps:
@@ -82,7 +81,7 @@ class Budget:
             **cap_fields(self.settings.spending_caps),
         }
         if self.taken is not None:
-            record.update({"delta": self.taken.delta.text, **rule_field(self.taken)})
+            record.update(delta_fields(self.taken))
         if self.settings.atoms:
             record["atoms"] = [atom_document(atom) for atom in self.settings.atoms]
         if self.adapters:
@@ -140,7 +139,6 @@ def budget_in(record: Mapping[str, Any], line: int) -> Budget:
         ResumeError: a value of the record is outside its range.
     """
     told = {name: record[name] for name in _TOLD if name in record}
-    told["accounting"] = record.get("accounting", RENYI)
     try:
         atoms = [
             canonical_atom(item, "atoms", Code.LEDGER_SCHEMA) for item in record.get("atoms", ())

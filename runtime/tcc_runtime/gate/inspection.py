@@ -397,7 +397,7 @@ class Budgeted(Inspection):
             seed: 32 bytes; None draws one.
             quoter, atoms, adapters, settings: see :func:`tcc.search`.  ``after`` is set to the
                 calls of the session.  With a budget, the search has its caps, weights, `margin`,
-                `delta`, `accounting` and `atoms`, unless the costs of the artifact are fixed.
+                `delta` and `atoms`, unless the costs of the artifact are fixed.
 
         Raises:
             ValueError: see :meth:`word`.

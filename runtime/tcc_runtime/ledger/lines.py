@@ -14,7 +14,7 @@ from json.encoder import encode_basestring
 from tcc_certs.formats.codec import Json, encode, format_decimal
 from tcc_certs.formats.ledger import digits_q64, format_q32, format_q64
 from tcc_certs.policy.atoms import atom_document
-from tcc_certs.privacy.accountant import RENYI
+from tcc_certs.privacy.accountant import PLD
 from tcc_certs.privacy.spending import Taken
 from tcc_certs.replay.amounts import SpentAmounts, cap_fields, spent_fields
 from tcc_certs.replay.asking.controller import Choice, margin_fields, slack
@@ -331,11 +331,9 @@ def adapters_field(terms: Terms) -> Mapping[str, Json]:
     return {"adapters": listed} if listed else {}
 
 
-def rule_field(taken: Taken) -> Mapping[str, Json]:
-    """Return the member that names the rule for adding up privacy losses, if it is not the
-    default.
-    """
-    return {} if taken.rule == RENYI else {"accounting": taken.rule}
+def delta_fields(taken: Taken) -> Mapping[str, Json]:
+    """Return the members `delta` and `accounting`, which names how privacy losses are added up."""
+    return {"delta": taken.delta.text, "accounting": PLD}
 
 
 def controller_field(terms: Terms) -> Mapping[str, Json]:

@@ -33,12 +33,12 @@ from tcc_runtime.ledger.lines import (
     adapters_field,
     clamp_members,
     controller_field,
+    delta_fields,
     key_texts,
     member,
     node_id,
     q64_text,
     rare_digits,
-    rule_field,
 )
 from tcc_runtime.outcome import Run
 from tcc_runtime.races.interface import Race, Step, clamps
@@ -98,7 +98,7 @@ def _privacy(terms: Terms) -> dict[str, Json]:
     if terms.taken is None:
         return {}
     atoms = [atom_document(atom) for atom in terms.settings.atoms]
-    said: dict[str, Json] = {"delta": terms.taken.delta.text, **rule_field(terms.taken)}
+    said: dict[str, Json] = {**delta_fields(terms.taken)}
     return {**said, **({"atoms": atoms} if atoms else {})}
 
 

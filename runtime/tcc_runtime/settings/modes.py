@@ -18,7 +18,7 @@ from tcc_certs.formats.artifact import require_race_counts
 from tcc_certs.formats.codec import Json, blake, encode, format_decimal
 from tcc_certs.policy.atoms import Atom, Exact
 from tcc_certs.policy.plans import Model
-from tcc_certs.privacy.accountant import PLD, RENYI, total_of
+from tcc_certs.privacy.accountant import total_of
 from tcc_certs.privacy.spending import Taken, account, exact_delta
 from tcc_certs.race.digest import race_key
 from tcc_certs.replay.amounts import AskRule, cap_fields
@@ -180,12 +180,10 @@ def _taken(artifact: Artifact, settings: Settings) -> Taken | None:
     carried = any(model.atom for tool in artifact.core.tools for model in tool.models)
     if delta is None and not settings.atoms and not carried:
         return None
-    if settings.accounting not in (PLD, RENYI):
-        raise SettingsError("accounting", f"{PLD} or {RENYI}", settings.accounting)
     check_neighbours(settings.atoms, [m for tool in artifact.core.tools for m in tool.models])
     exact = exact_delta(delta or DEFAULT_DELTA)
     says = not settings.raw_input_dependent
-    return account(exact, settings.atoms, says, settings.accounting)
+    return account(exact, settings.atoms, says)
 
 
 def check_neighbours(atoms: Iterable[Atom], models: Iterable[Model]) -> None:

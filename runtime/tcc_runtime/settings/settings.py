@@ -64,7 +64,6 @@ class Settings:
             An exact decimal above 0 and below 1; None does not raise it.
         delta: the epsilon of atoms is stated at this delta and compared with `epsilon_cap`.  An
             exact decimal above 0 and below 1; None is 0.00001 if the run has atoms to count.
-        accounting: the rule by which atoms are added up; older ledgers use ``renyi``.
         raw_input_dependent: True if the raw input decided the grammar or the models.  The run
             reports that, claims nothing, and states nothing about privacy.
         atoms: the mechanisms that privatised the input before the run.
@@ -215,7 +214,6 @@ class Settings:
         },
     )
     atoms: tuple[Atom, ...] = ()
-    accounting: str = "pld"
     seed: bytes = field(
         metadata={"about": "seed of the race; by default drawn at random", "least": 32, "most": 32}
     )
