@@ -8,6 +8,8 @@ import pytest
 
 import tcc
 from tcc_certs.proof.check import check_proof
+from tcc_runtime.exact import longer
+from tcc_runtime.exact.concrete import SessionCall
 from tcc_runtime.exact.planned import plan_of
 
 TEXT = """grammar bounds version "1"
@@ -38,6 +40,11 @@ ASKED = (
     ("limit sum(pay.amount) <= 100", "proved"),
     ("limit sum(pay.amount) per to <= 100 in session", "proved"),
     ("limit sum(send.size) <= 150", "proved"),
+    ("limit sum(send.size) <= 149", "refuted"),
+    ("limit price <= 9", "refuted"),
+    ("limit price <= 12", "proved"),
+    ("limit depth <= 199", "refuted"),
+    ("limit latency <= 2 s", "refuted"),
     ("before free require count(ask) <= 7", "proved"),
     ("before read require count(read) <= 4", "proved"),
     ("before free require sum(pay.amount) <= 100", "proved"),
@@ -60,8 +67,42 @@ def test_a_question_about_amounts_has_its_answer(text: str, verdict: str) -> Non
     found = tcc.prove(artifact_of(TEXT), text, timeout=60)
     assert found.verdict == verdict, found.missing
     if verdict == "proved":
-        assert found.proof is not None and found.used
+        assert found.proof is not None
         assert not check_proof(found.proof, artifact_of(TEXT).core).of_plans
+
+
+REPEATED = """grammar repeated version "1"
+tool read(order: text ~ "#[0-9]{3}") gives (left: number 0 .. 100)
+tool ask(order: text ~ "#[0-9]{3}", amount: number 0 .. 50) gives (v: yes | no)
+tool pay(order: text ~ "#[0-9]{3}", amount: number 0 .. 50)
+before pay require last(read(same order)).left >= amount
+before pay require unused ask(same (order, amount), v = yes)
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "asked"),
+    [
+        ("", "limit count(pay) per order <= 9 in session"),
+        ("limit sum(pay.amount) per order <= 50 in session", "limit sum(pay.amount) <= 300"),
+        ("limit count(pay) per order <= 1 in session", "limit count(pay) <= 9"),
+        ("limit count(pay) per order <= 2 in session", "limit sum(pay.amount) <= 420"),
+        ("limit sum(pay.amount) <= 20", "limit count(pay) <= 15"),
+    ],
+)
+def test_a_session_repeats_calls_until_it_is_beyond_a_limit(limit: str, asked: str) -> None:
+    found = tcc.prove(artifact_of(f"{REPEATED}{limit}\n"), asked, timeout=60)
+    assert found.verdict == "refuted" and found.session is not None
+    assert {call["tool"] for call in found.session} == {"read", "ask", "pay"}
+
+
+def test_a_fresh_text_is_the_next_one_that_no_call_has() -> None:
+    for text, after in (("a9", "b0"), ("#W0000000", "#W0000001"), ("zz", "aa"), ("-", "-")):
+        assert longer._next(text) == after
+    call = SessionCall(tool="pay", arguments={"to": ["x2", {"of": "x3"}]}, answer={"v": "x4"})
+    assert longer._fresh("x1", [call]) == "x5"
+    assert longer._renamed(call, "x3", "y").arguments == {"to": ["x2", {"of": "y"}]}
+    assert longer._renamed(call, "x4", "y").answer == {"v": "y"}
 
 
 def test_a_sum_with_amounts_below_0_bounds_no_part_of_it() -> None:

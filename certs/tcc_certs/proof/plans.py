@@ -628,17 +628,20 @@ def most_counted(plan: Plan, scene: Scene, variable: Ground) -> Any | None:
     return max([found[state] for state in states], default=0)
 
 
+def amount_of(call: Call, what: str) -> Any:
+    """Return what a call adds to a total."""
+    return {
+        "depth": 1, "price": call.price, "latency": call.latency,
+        "cost": Fraction(call.cost_high, NANO), "epsilon": Fraction(call.epsilon, NANO),
+    }[what]  # fmt: skip
+
+
 def is_total_of_plans(plan: Plan, what: str, most: str) -> bool:
     """Return whether every path of the automaton has at most this total."""
-    core = plan.core
     weights: dict[Any, int] = {}
-    for tool in core.tools:
+    for tool in plan.core.tools:
         for label in plan.labels(tool.name):
-            call = plan.call(label)
-            weight = {
-                "depth": 1, "price": call.price, "latency": call.latency,
-                "cost": Fraction(call.cost_high, NANO), "epsilon": Fraction(call.epsilon, NANO),
-            }[what]  # fmt: skip
+            weight = amount_of(plan.call(label), what)
             weights[weight] = weights.get(weight, 0) | 1 << label
     found = plan.heaviest(list(weights.items()))
     bound = exact_number(most)

@@ -1193,6 +1193,13 @@ def _supported(
             yield _inserted(draft, number, name, dict(zip(names, row, strict=True)))
 
 
+def done(maker: Maker, call: SessionCall) -> SessionCall:
+    """Return a call that was only decided as done, with a plain answer."""
+    answers = maker.core.tool_of[call.tool].answers
+    states = {one.name: (maker.candidates(one) or [NONE])[0] for one in answers}
+    return replace(call, outcome="done", answer=object_of(answers, states) if answers else None)
+
+
 def plain_draft(maker: Maker, tool: str | None, others: Sequence[str]) -> Draft:
     """A draft with the deciding call, or the end after some calls."""
     tools: dict[int, str | None] = {0: tool}
@@ -1216,5 +1223,6 @@ def plain_draft(maker: Maker, tool: str | None, others: Sequence[str]) -> Draft:
 
 
 __all__ = [
-    "Draft", "Maker", "Session", "SessionCall", "drafts", "plain_draft", "repaired", "replayed",
+    "Draft", "Maker", "Session", "SessionCall", "done", "drafts", "plain_draft", "repaired",
+    "replayed",
 ]  # fmt: skip

@@ -22,7 +22,7 @@ from tcc_certs.proof.ends import Stuck, open_reason, stuck
 from tcc_certs.proof.plans import Step
 from tcc_certs.proof.questions import Question
 from tcc_certs.session.machine import SessionMachine
-from tcc_runtime.exact.concrete import Maker, Session, object_of, plain_draft, repaired, replayed
+from tcc_runtime.exact.concrete import Maker, Session, done, plain_draft, repaired, replayed
 from tcc_runtime.exact.planned import SearchedPlan
 from tcc_runtime.exact.routes import Router
 
@@ -140,11 +140,7 @@ def _owing(
     if reached.session is None:
         return None
     *earlier, last = reached.session.calls
-    tool = maker.core.tool_of[last.tool]
-    states = {one.name: (maker.candidates(one) or [("none", None)])[0] for one in tool.answers}
-    answer = object_of(tool.answers, states) if tool.answers else None
-    done = replace(last, outcome="done", answer=answer)
-    session = replace(reached.session, calls=(*earlier, done), ends=True)
+    session = replace(reached.session, calls=(*earlier, done(maker, last)), ends=True)
     found = replayed(maker, "finishable", session)
     unmet = [one.statement for one in found.refusals]
     if found.refused != len(session.calls) or number not in unmet:

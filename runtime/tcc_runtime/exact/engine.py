@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 from tcc_certs.proof import rules
 from tcc_certs.proof.ground import Ground, parts, picks
+from tcc_certs.proof.plans import Step
 from tcc_certs.proof.reasons import value_of
 from tcc_certs.proof.rules import Wrong
 from tcc_certs.proof.scene import MAX_ACTORS, Formula, Scene, calls_in, contradicts
@@ -64,11 +65,13 @@ class Model:
     Attributes:
         truths: of the literals, by their numbers.
         is_whole: whether it has all calls that it needs.
+        path: some of its calls in their order, and a path of the automaton that has them.
     """
 
     scene: Scene
     truths: dict[int, bool]
     is_whole: bool = True
+    path: tuple[tuple[int, ...], list[Step]] | None = None
 
 
 @dataclass(slots=True)
@@ -279,7 +282,8 @@ class Search:
             self.models += 1
             if self.models > MAX_MODELS:
                 raise Deeper
-        self.on_model(Model(self.scene, dict(self.truths), not deeper))
+        path = None if self.paths is None else self.paths.path(self.truths)
+        self.on_model(Model(self.scene, dict(self.truths), not deeper, path))
 
     def _is_met(self, number: int) -> bool:
         """Return whether a call or an element of the branch surely is a witness of a literal."""

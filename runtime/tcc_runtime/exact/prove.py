@@ -13,18 +13,28 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from tcc_certs.errors import Rejected
 from tcc_certs.formats.codec import Json
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.forms import Rule
 from tcc_certs.policy.meaning import Policy, policy_of
-from tcc_certs.policy.nodes import statement_text
+from tcc_certs.policy.nodes import Compare, Limit, Node, Number, Word, statement_text
 from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.plans import Plan, Plans
-from tcc_certs.proof.questions import Part, Question, Unsupported, begun, parts_of, rules_of
+from tcc_certs.proof.questions import (
+    Part,
+    Question,
+    Unsupported,
+    begun,
+    parts_of,
+    reachable,
+    rules_of,
+)
 from tcc_certs.session.machine import SessionMachine
+from tcc_certs.values.numbers import canonical_number
+from tcc_certs.values.places import exact_number
 from tcc_runtime.exact.concrete import (
     MAX_REPAIRS,
     PLAN,
@@ -41,12 +51,16 @@ from tcc_runtime.exact.concrete import (
 )
 from tcc_runtime.exact.ends import unfinishable, why_open
 from tcc_runtime.exact.engine import Deeper, Model, OutOfTime, Search
+from tcc_runtime.exact.longer import lengthened
 from tcc_runtime.exact.planned import SearchedPlan
 from tcc_runtime.exact.routes import Router
 from tcc_runtime.exact.writing import proof_bytes, written
 
 ROUNDS = 4
 PARTIAL_ROUND = 1  # from which models that lack calls become sessions
+LENGTHENED = 0.3  # of the time that is left: for sessions that are made longer
+MAX_AMOUNTS = 8  # that a counted call may have
+MAX_SHORTENED = 40  # calls of a session of which each is left out once
 REDRAW = 0.25  # seconds between two calls of `progress`
 _DEPTH = 50_000  # Python calls inside one another; they take no stack of the machine
 
@@ -219,6 +233,12 @@ def _answered(work: _Work) -> Answer:
     try:
         parts = parts_of(rules, policy, work.plans)
     except Unsupported as why:
+        try:
+            _exceeded(work, rules)
+        except _Refuted as refuted:
+            return Answer(verdict="refuted", session=refuted.session)
+        except OutOfTime:
+            pass
         return Answer(verdict="undecided", missing=f"{why}")
     is_open = ""
     for part in parts:
@@ -295,6 +315,8 @@ def _argued(work: _Work, policy: Policy, rule: Rule, part: Part) -> str:
                 return ""
             if ends == "time":
                 return work.nearest or f"more time than {work.end - work.began:g} s"
+        if most == 0:
+            _lengthened(work, maker(), part)
         if ends == "open":
             break
         if most == 1:
@@ -379,9 +401,72 @@ def _wandered(work: _Work, maker: Maker, part: Part) -> None:
         return
 
 
+def _lengthened(work: _Work, maker: Maker, part: Part) -> None:
+    """Look for a session beyond a limit: it repeats the calls of one that reaches a counted call.
+
+    Raises:
+        _Refuted: one was found.
+    """
+    limit = work.question.statements[part.statement]
+    if not isinstance(limit, Limit):
+        return
+    end = work.clock() + max(0.0, work.end - work.clock()) * LENGTHENED
+    for where in _amounts_of(maker, limit, part):
+        asked = reachable(limit.of, (*limit.where, *where))
+        left = max(0.0, end - work.clock()) / 2
+        found = answer(
+            work.core, asked, work.gate, plan=work.make_plan, timeout=left, clock=work.clock
+        )
+        work.states += found.states
+        if found.session is None:
+            continue
+        try:
+            longer = lengthened(maker, found.session, work.tick)
+        except OutOfTime:
+            return
+        if longer is not None:
+            _accepted(work, maker, longer)
+
+
+def _amounts_of(maker: Maker, limit: Limit, part: Part) -> Iterator[tuple[Node, ...]]:
+    """Conditions on the counted calls: great values of a summed field, else small numbers."""
+    if limit.field is None:
+        yield ()
+    for declared in maker.core.tool_of[part.tool or ""].arguments:
+        numbers = [state[1] for state in maker.candidates(declared) if state[0] == "n"]
+        if declared.name == limit.field:
+            for value in sorted(set(numbers), reverse=True)[:MAX_AMOUNTS]:
+                yield (_compared(">=", declared.name, value),)
+        elif limit.field is None and numbers:
+            yield (_compared("<=", declared.name, min(numbers)),)
+
+
+def _compared(operator: str, name: str, value: Any) -> Node:
+    number = canonical_number(value if isinstance(value, int) else float(value))
+    return Compare(operator, Word(name), Number(number))
+
+
+def _exceeded(work: _Work, rules: Sequence[Rule]) -> None:
+    """Look for a session beyond a total.
+
+    Raises:
+        _Refuted: one was found.
+    """
+    for rule in rules:
+        maker = _maker(work, rule)
+        if rule.kind == "total" and work.router is not None:
+            for draft in work.router.exceeding(maker, rule.what, exact_number(rule.total)):
+                _try(work, maker, draft)
+
+
 def _tried(work: _Work, maker: Maker, model: Model) -> None:
     for draft in drafts(maker, model):
         work.tick()
+        if model.path is not None and work.router is not None:
+            chain, steps = model.path
+            if all(call in draft.tools for call in chain):
+                followed = work.router.followed(maker, draft, chain, steps)
+                _try(work, maker, followed, 100)
         _try(work, maker, draft, 300 if model.is_whole else 150)
 
 
@@ -395,7 +480,15 @@ def _try(work: _Work, maker: Maker, draft: Draft, most: int = MAX_REPAIRS) -> No
     if found.breaks is None:
         _note(work, maker, session, found)
         return
-    session = replace(session, calls=session.calls[: found.breaks])
+    _accepted(work, maker, replace(session, calls=session.calls[: found.breaks]))
+
+
+def _accepted(work: _Work, maker: Maker, session: Session) -> None:
+    """Let the gate replay a session whose last call breaks the question.
+
+    Raises:
+        _Refuted: the gate lets its calls through.
+    """
     refusal = work.gate(session)
     if refusal is None:
         raise _Refuted(_shortened(work, maker, session))
@@ -403,9 +496,9 @@ def _try(work: _Work, maker: Maker, draft: Draft, most: int = MAX_REPAIRS) -> No
 
 
 def _shortened(work: _Work, maker: Maker, session: Session) -> Session:
-    """The session without calls that it does not need."""
+    """The session without calls that it does not need; a long one needs most of its calls."""
     at = len(session.calls) - 2
-    while at >= 0:
+    while 0 <= at < MAX_SHORTENED:
         calls = (*session.calls[:at], *session.calls[at + 1 :])
         less = replace(session, calls=calls)
         found = replayed(maker, work.question.kind, less)

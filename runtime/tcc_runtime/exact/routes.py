@@ -7,20 +7,21 @@ preferred, because the definition refuses none of their calls.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tcc_certs.errors import Rejected
-from tcc_certs.proof.plans import Step, labels_in, set_of
+from tcc_certs.proof.plans import Step, amount_of, labels_in, set_of
 from tcc_certs.session.machine import SessionMachine
 from tcc_certs.values.places import NONE, UNKNOWN
-from tcc_runtime.exact.concrete import Draft, Maker
+from tcc_runtime.exact.concrete import Draft, Maker, plain_draft
 from tcc_runtime.exact.planned import SearchedPlan
 
 MAX_CALLS = 10  # that a route puts in order; of more it keeps the order of the draft
 MAX_PLACES = 1 << 16
+MAX_AMOUNTS = 8  # of calls that a path beyond a total may have
 
 _Links: TypeAlias = "dict[tuple[int, int], tuple[tuple[int, int], Step] | None]"
 
@@ -60,6 +61,64 @@ class Router:
             if steps is not None:
                 return self._with(maker, draft, made, steps)
         return None
+
+    def exceeding(self, maker: Maker, what: str, most: Any) -> Iterator[Draft]:
+        """Drafts along paths whose total is above a bound, those of small amounts first."""
+        others = [one.what for one in maker.policy.rules[:-1] if one.kind == "total"]
+        levels: dict[Any, int] = {}
+        for weight, labels in self._weights_of(maker):
+            for label in labels_in(labels):
+                call = self._plan.call(label)
+                key = amount_of(call, what), weight, sum(amount_of(call, one) for one in others)
+                levels[key] = levels.get(key, 0) | 1 << label
+        amounts = sorted({key[0] for key in levels if key[0] > 0})
+        few = amounts[: -MAX_AMOUNTS : len(amounts) // MAX_AMOUNTS + 1]
+        for amount in (*few, *amounts[-MAX_AMOUNTS:]):
+            some = sorted(
+                [(-key[0], *key[1:], labels) for key, labels in levels.items() if key[0] <= amount]
+            )
+            steps = self._heavy([(-one[0], one[-1]) for one in some], most)
+            if steps is not None:
+                *before, last = steps
+                tool = self._plan.tool(last.label).name
+                yield self.along(maker, plain_draft(maker, tool, ()), before, last.label)
+
+    def _heavy(self, levels: Sequence[tuple[Any, int]], most: Any) -> list[Step] | None:
+        """A path with the fewest calls whose total is above a bound.
+
+        Args:
+            levels: amounts with their labels, decreasing.
+        """
+        plan = self._plan
+        layer: dict[int, Any] = {plan.root: 0}
+        links: list[dict[int, tuple[int, int]]] = []
+        places = 0
+        try:
+            while layer and places < MAX_PLACES:
+                after: dict[int, Any] = {}
+                links.append({})
+                for state, total in layer.items():
+                    for target, labels in plan.row(state):
+                        found = next((one for one in levels if one[1] & labels), None)
+                        if found is None:
+                            continue
+                        if target not in after or total + found[0] > after[target]:
+                            after[target] = total + found[0]
+                            links[-1][target] = state, next(labels_in(found[1] & labels))
+                for target, total in after.items():
+                    if total > most:
+                        return _back(links, target)
+                layer, places = after, places + len(after)
+        except Rejected:
+            pass
+        return None
+
+    def followed(
+        self, maker: Maker, draft: Draft, chain: Sequence[int], steps: Sequence[Step]
+    ) -> Draft:
+        """The draft along a path that has some of its calls, in their order."""
+        made = [one for one in chain if draft.tools[one] is not None]
+        return self._with(maker, draft, made, steps)
 
     def along(self, maker: Maker, draft: Draft, steps: Sequence[Step], label: int) -> Draft:
         """The draft of one call with the calls of a path before it."""
@@ -197,6 +256,14 @@ class Router:
             outcomes=outcomes,
             fillers=frozenset(fillers),
         )
+
+
+def _back(links: Sequence[Mapping[int, tuple[int, int]]], state: int) -> list[Step]:
+    found: list[Step] = []
+    for layer in reversed(links):
+        state, label = layer[state]
+        found.append(Step(label, -1))
+    return found[::-1]
 
 
 def _steps(links: _Links, place: tuple[int, int]) -> list[Step]:
