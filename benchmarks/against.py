@@ -13,7 +13,7 @@ import importlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
 from types import ModuleType
@@ -25,10 +25,12 @@ PAIRS, LEAST = 7, 0.01  # pairs of measurements, and the least seconds of a meas
 ROOT = Path(__file__).parents[1]
 PARTS = ("certs", "compiler", "runtime", "experiments", "cli")
 _PACKAGES = {"tcc_certs", "tcc_compiler", "tcc_runtime", "tcc_experiments", "tcc"}
-_HOMES = {  # the modules of the names used here; in old trees they are one level higher
-    "load": "artifact.load", "Settings": "terms.settings", "Recorder": "ledger.recorder",
-    "Memory": "ledger.sinks",
-}  # fmt: skip
+_HOMES = {  # the modules and names of what is used here, the present ones first
+    "load": ("artifact.load.load", "load.load"),
+    "Settings": ("settings.settings.Settings", "terms.settings.Settings", "settings.Settings"),
+    "Recorder": ("ledger.recorder.Recorder", "recorder.Recorder"),
+    "Memory": ("ledger.sinks.MemorySink", "ledger.sinks.Memory", "sinks.Memory"),
+}
 _PRICED = (
     'grammar g version "1"\n'
     + "\n".join(f"tool t{i} {{ cost 0.{i + 1} price {i} }}" for i in range(6))
@@ -100,12 +102,11 @@ class Tree:
 
 
 def _named(name: str) -> Any:
-    home = _HOMES[name]
-    try:
-        module = importlib.import_module(f"tcc_runtime.{home}")
-    except ModuleNotFoundError:
-        module = importlib.import_module(f"tcc_runtime.{home.split('.')[1]}")
-    return getattr(module, name)
+    for home in _HOMES[name]:
+        module, _, attribute = f"tcc_runtime.{home}".rpartition(".")
+        with suppress(ImportError, AttributeError):
+            return getattr(importlib.import_module(module), attribute)
+    raise ImportError(name)
 
 
 def _taken_out() -> dict[str, ModuleType]:

@@ -22,9 +22,10 @@ from tcc_certs.policy.kinds import Fault
 from tcc_certs.policy.meaning import Policy
 from tcc_certs.policy.places import parts_of
 from tcc_certs.policy.reader import core_json
-from tcc_certs.policy.tables import Letter, letters_of
+from tcc_certs.policy.tables import Letter
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
+from tests.certs.policy.examples import letters_of
 from tests.certs.policy.test_tables import TOOLS, Draw, calls
 
 DEPTH = 3

@@ -226,23 +226,6 @@ def format_decimal(numerator: int, places: int) -> str:
     return f"{sign}{digits[:point]}.{part}" if part else f"{sign}{digits[:point]}"
 
 
-def nano_of(text: str) -> int | None:
-    """Return the number of nano-units (unsigned, 64 bits) of a canonical decimal.
-
-    None for other texts.
-
-    Args:
-        text: a text of any length.
-    """
-    if len(text) > 40 or _EXACT.fullmatch(text) is None or text.startswith("-"):
-        return None
-    whole, _, part = text.partition(".")
-    if len(part) > 9:
-        return None
-    nano = int(whole + part.ljust(9, "0"))
-    return nano if nano < 1 << 64 else None
-
-
 # Digests of calls, and the document of the root context.
 
 

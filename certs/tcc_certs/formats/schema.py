@@ -256,11 +256,6 @@ def whole(below: int) -> Form:
     return lambda value, path, code, _: as_whole(value, path, code, below)
 
 
-def index_in(name: str) -> Form:
-    """Return the form of an index into the list that member `name` was read as."""
-    return lambda value, path, code, known: as_whole(value, path, code, len(known[name]))
-
-
 def listed(form: Form, least: int = 0, rises: Callable[[Any], Any] | None = None) -> Form:
     """Return the form of a list of at least `least` values.
 

@@ -20,7 +20,6 @@ from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 from tcc_certs.policy import forms
-from tcc_certs.policy.core import Core
 from tcc_certs.policy.forms import Condition, Rule, Source, Term
 from tcc_certs.policy.kinds import walk
 from tcc_certs.policy.meaning import (
@@ -33,7 +32,7 @@ from tcc_certs.policy.meaning import (
     same,
     under,
 )
-from tcc_certs.values.places import NONE, State, listed_states
+from tcc_certs.values.places import NONE, State
 
 MAX_WORK = 1 << 20  # steps for one statement: visits of conditions and terms, and moves
 MAX_STATES = 1 << 12
@@ -92,17 +91,6 @@ class Work:
 
 class TooMany(Exception):
     """A statement takes too many steps, or its table would have too many states or memories."""
-
-
-def letters_of(core: Core) -> tuple[Letter, ...]:
-    """Return the calls of a core as letters, in its order."""
-    found = []
-    known = [[(one.name, listed_states(one)) for one in tool.listed] for tool in core.tools]
-    for call in core.calls:
-        pairs = zip(known[call.tool], call.values, strict=True)
-        states = {name: values[at] for (name, values), at in pairs}
-        found.append(Letter(core.tools[call.tool].name, states))
-    return tuple(found)
 
 
 def tabulate(

@@ -13,7 +13,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
 from tcc_certs.errors import Code, Rejected, ensure
-from tcc_certs.formats.codec import Json
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -65,18 +64,6 @@ def _whole(value: int | Decimal) -> int | None:
 def is_decimal(text: str) -> bool:
     """Return whether `text` is a canonical exact decimal; long enough for every double."""
     return _LONG.fullmatch(text) is not None and text != "-0"
-
-
-def as_amount(value: Json, path: str, code: Code, *_: object) -> str:
-    """Return a canonical decimal of at least 0.
-
-    Raises:
-        Rejected: `code` at `path`: it is negative or not canonical.
-    """
-    if not isinstance(value, str) or not is_decimal(value):
-        raise Rejected(code, path, "a canonical decimal", value)
-    ensure(value[0] != "-", code, path, "at least 0", value)
-    return value
 
 
 def compare(one: str, other: str) -> int:

@@ -73,7 +73,7 @@ def read_requests(file: BinaryIO) -> Iterator[Settings]:
 def _request(number: int, line: bytes) -> Settings:
     try:
         if len(line) > _MOST_REQUEST:
-            raise ValueError(f"longer than {_MOST_LINE} bytes")
+            raise ValueError(f"longer than {_MOST_REQUEST} bytes")
         value = json.loads(line, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise RequestError(number, f"no JSON: {error}") from None

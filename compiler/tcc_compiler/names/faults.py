@@ -98,11 +98,6 @@ def shared_keys(tools: Iterable[Tool], others: Iterable[Tool]) -> list[str]:
     ]
 
 
-def same_text(keys: Iterable[str]) -> str:
-    """Return ``same KEY`` or ``same (KEY, ..)``."""
-    return n.text_of(n.Same(tuple(keys)))
-
-
 def _last_of(case: _Case, tool: Tool, name: str) -> str:
     """Return ``last(TOOL(same KEY)).NAME``, with the keys that restricted calls and TOOL share."""
     keys = shared_keys(case.restricted(), [tool]) if case.restricted() else []

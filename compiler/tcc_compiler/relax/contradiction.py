@@ -1,23 +1,19 @@
 """Contradictions: irreducible sets of statements that leave no plan, found by QuickXplain.
 
 The question must be monotone: if a set of statements is enough, every larger set is enough.
-`quick_explain`, `irreducible` and `smallest` search for a set that is enough, for any such
-question.
+`quick_explain` searches for a set that is enough, for any such question.
 `with_contradiction` explains a refusal. A trial makes the automaton of some of the statements,
 within a bound on its states. If it is not known to be empty, it counts as not empty. So the set
 that is found certainly leaves no plan, but it may have a statement too many.
-Cost: about k log(n/k) questions for an irreducible set of k out of n. For a smallest set, as many
-as there are smaller sets, within a bound. For a refusal, at most _MOST_TRIALS automata of at most
-_MOST_STATES states.
+Cost: about k log(n/k) questions for an irreducible set of k out of n. For a refusal, at most
+_MOST_TRIALS automata of at most _MOST_STATES states.
 Source: Junker, QUICKXPLAIN: preferred explanations and relaxations, AAAI 2004.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
-from math import comb
 from typing import TypeAlias, TypeVar
 
 from tcc_certs.policy.core import Core
@@ -53,11 +49,6 @@ def quick_explain(items: Sequence[T], enough: Test[T]) -> list[T]:
     return _needed([], items, enough, grown=False)
 
 
-def irreducible(items: Sequence[T], enough: Test[T]) -> list[T]:
-    """Return the same as :func:`quick_explain`, but an empty list if that is enough."""
-    return [] if enough([]) else quick_explain(items, enough)
-
-
 def _needed(kept: Sequence[T], items: Sequence[T], enough: Test[T], *, grown: bool) -> list[T]:
     """Return the needed `items` besides `kept`; `grown`: `kept` grew since its last test."""
     if grown and enough(kept):
@@ -67,29 +58,6 @@ def _needed(kept: Sequence[T], items: Sequence[T], enough: Test[T], *, grown: bo
     first, second = items[: len(items) // 2], items[len(items) // 2 :]
     late = _needed([*kept, *first], second, enough, grown=True)
     return [*_needed([*kept, *late], first, enough, grown=bool(late)), *late]
-
-
-def smallest(items: Sequence[T], enough: Test[T], most: int) -> tuple[list[T], bool]:
-    """Return the first of the smallest sets that are enough, and whether it is surely smallest.
-
-    Args:
-        items: together they must be enough.
-        most: the most questions in addition to those for an irreducible set.
-    """
-    found = irreducible(items, enough)
-    asked = 0
-    for size in range(1, len(found) + 1):
-        asked += comb(len(items), size)
-        if asked > most:
-            return found, size == len(found)
-        better = next(_enough(items, size, enough), None)
-        if better is not None:
-            return better, True
-    return found, True
-
-
-def _enough(items: Sequence[T], size: int, enough: Test[T]) -> Iterator[list[T]]:
-    return (list(chosen) for chosen in combinations(items, size) if enough(chosen))
 
 
 @dataclass(slots=True)

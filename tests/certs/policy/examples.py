@@ -20,6 +20,7 @@ from tcc_certs.policy.plans import (
     RuleRef,
     Seq,
 )
+from tcc_certs.policy.tables import Letter
 from tcc_certs.values.declared import FlagType, JsonType, NumberType, PathType, TextType, UrlType
 from tcc_certs.values.fields import (
     DateType,
@@ -31,6 +32,7 @@ from tcc_certs.values.fields import (
     TimeType,
     UnionType,
 )
+from tcc_certs.values.places import listed_states
 from tcc_certs.values.zones import Zone, Zones
 
 
@@ -272,3 +274,14 @@ def everything() -> Core:
         given=(roles, listed("tier", "gold", "free"), Learned(name="o", sources=(("b", "order"),))),
         lets=(holds,), statements=statements, zones=zones,
     )  # fmt: skip
+
+
+def letters_of(core: Core) -> tuple[Letter, ...]:
+    """The calls of a core as letters, in its order."""
+    found = []
+    known = [[(one.name, listed_states(one)) for one in tool.listed] for tool in core.tools]
+    for call in core.calls:
+        pairs = zip(known[call.tool], call.values, strict=True)
+        states = {name: values[at] for (name, values), at in pairs}
+        found.append(Letter(core.tools[call.tool].name, states))
+    return tuple(found)

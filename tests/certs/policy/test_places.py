@@ -9,8 +9,9 @@ import pytest
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.meaning import policy_of
 from tcc_certs.policy.places import parts_of
-from tcc_certs.policy.tables import letters_of, tabulate
+from tcc_certs.policy.tables import tabulate
 from tcc_compiler.names.compile import compile_source
+from tests.certs.policy.examples import letters_of
 
 TOOLS = """grammar g version "1.0"
 tool a(k: x | y) gives (r: p | q)

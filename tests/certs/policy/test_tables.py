@@ -15,9 +15,10 @@ from tcc_certs.policy.kinds import Fault
 from tcc_certs.policy.meaning import Policy
 from tcc_certs.policy.nodes import Node, Statement, Word
 from tcc_certs.policy.places import parts_of
-from tcc_certs.policy.tables import Letter, letters_of
+from tcc_certs.policy.tables import Letter
 from tcc_certs.values.declared import NumberType
 from tcc_certs.values.fields import Field
+from tests.certs.policy.examples import letters_of
 
 
 def listed(name: str, *values: str, optional: bool = False) -> Field:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tcc_certs.policy.course import Course
 from tcc_certs.policy.kinds import Fault
 from tcc_certs.policy.meaning import Policy
-from tcc_certs.policy.tables import letters_of
 from tcc_compiler.lint.exclusions import excluded
 from tcc_compiler.lint.policies import Policy as LintPolicy
+from tests.certs.policy.examples import letters_of
 from tests.property.test_plans_of_policies import DEPTH, OPENED, core_of, takes
 
 
