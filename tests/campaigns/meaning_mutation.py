@@ -25,7 +25,12 @@ from tests.campaigns.mutations import PACKAGE, Change, Mutant, function_at, line
 
 MODULES = ("policy/meaning.py", "policy/history.py")
 TESTS = [
-    ["certs/policy/test_rules.py", "certs/policy/test_meaning.py", "certs/policy/test_history.py"],
+    [
+        "certs/policy/test_rules.py",
+        "certs/policy/test_meaning.py",
+        "certs/policy/test_history.py",
+        "certs/policy/test_digested.py",
+    ],
     ["oracle_meaning"],
 ]
 # Mutants that no test can see, by their function and text, with the reason.

@@ -7,7 +7,10 @@ import pytest
 from tcc_certs.policy import meaning
 from tcc_certs.policy.history import DONE
 from tcc_certs.policy.kinds import Fault
+from tcc_certs.values.places import UNKNOWN
+from tcc_certs.values.zones import Zone
 from tests.certs.policy.told import Told
+from tests.oracle_meaning.written import core_of
 
 BASE = """
 tool x(k: text, n?: number)
@@ -270,3 +273,33 @@ def test_an_unknown_list_is_cut_if_it_may_have_more_elements_than_are_looked_at(
     told.later(at, DONE, {"l": ["1", "1"]})
     assert told.evaluated(every, k="1") == (True, False)
     assert told.truth("every last(b).l(no a)", k="1") is True
+
+
+# Clocks.
+
+MIDNIGHT, HOUR = 20 * 86_400_000, 3_600_000
+ZONE = Zone("Near/Here", (MIDNIGHT, MIDNIGHT + 12 * HOUR), (HOUR, 2 * HOUR), MIDNIGHT + 40 * HOUR)
+
+
+def test_a_named_zone_has_the_offset_of_each_moment() -> None:
+    noon = MIDNIGHT + 12 * HOUR
+    assert meaning.clock("hour", ("t", noon - 1), ZONE) == ("n", 12)
+    assert meaning.clock("hour", ("t", noon), ZONE) == ("n", 14)
+    assert meaning.clock("weekday", ("t", noon), ZONE) == ("n", 3)
+    assert meaning.clock("day", ("t", MIDNIGHT + 30 * HOUR), ZONE) == ("t", MIDNIGHT + 22 * HOUR)
+    assert meaning.clock("hour", ("t", noon), 120) == ("n", 14)
+    assert meaning.clock("day", ("t", noon), 120) == ("t", MIDNIGHT - 2 * HOUR)
+
+
+def test_nothing_is_known_of_a_moment_outside_of_the_recorded_time() -> None:
+    for moment in (MIDNIGHT - 1, ZONE.until):
+        for function in ("hour", "weekday", "day"):
+            assert meaning.clock(function, ("t", moment), ZONE) == UNKNOWN
+    assert meaning.clock("day", ("t", MIDNIGHT), ZONE) == UNKNOWN  # it began before the record
+    assert meaning.clock("hour", ("n", 5), ZONE) == UNKNOWN
+
+
+def test_a_core_has_one_policy() -> None:
+    core = core_of(BASE)
+    assert isinstance(meaning.policy_of(core), meaning.Policy)
+    assert meaning.policy_of(core) is meaning.policy_of(core)
