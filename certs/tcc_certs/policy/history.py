@@ -186,29 +186,17 @@ class ListHistory:
 
 
 class Index:
-    """The calls of a set of tools, grouped by some of their arguments; each group is in order.
-
-    Attributes:
-        is_plain: whether no indexed argument of a call is absent or unknown.
-    """
+    """The calls of a set of tools, grouped by some of their arguments; each group is in order."""
 
     def __init__(self, tools: Tools, names: tuple[str, ...]) -> None:
         self.tools = tools
         self.calls: dict[tuple[State, ...], list[Call]] = {}
-        self.is_plain = True
         self._names = names
 
     def add(self, call: Call) -> None:
         """Add a call that is later than all calls of the index."""
-        arguments = call.arguments
-        key = tuple([arguments[name] for name in self._names])
-        calls = self.calls.get(key)
-        if calls is None:
-            self.calls[key] = [call]
-            if NONE in key or UNKNOWN in key:
-                self.is_plain = False
-        else:
-            calls.append(call)
+        key = tuple([call.arguments[name] for name in self._names])
+        self.calls.setdefault(key, []).append(call)
 
 
 class DictHistory(ListHistory):

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from tcc_certs.policy import meaning
+from tcc_certs.policy import forms, meaning
+from tcc_certs.policy.history import Call, ListHistory
 from tcc_certs.values.places import NONE, UNKNOWN, Digested, State
+from tests.oracle_meaning.written import core_of
 
 A, B, NULL, THREE = ("s", "a"), ("s", "b"), ("z", None), ("n", 3)
 
@@ -54,6 +56,25 @@ def test_an_absent_value_differs_from_a_digest() -> None:
     assert meaning.same(HIDDEN, HIDDEN) is True
 
 
+def test_an_exact_state_can_be_looked_up() -> None:
+    exact = (NONE, A, THREE, ("b", True), ("t", 0), PATH, URL, ("j", b"{}"), NULL, HIDDEN)
+    assert all(map(meaning.is_exact, exact)) and meaning.is_exact(("l", exact))
+    others = UNKNOWN, ("missing", None), ("*", (A,)), ("r", (("x", A),)), ("between", ("n", 1, 2))
+    assert not any(map(meaning.is_exact, others))
+    assert not any(meaning.is_exact(("l", (A, other))) for other in others)
+
+
+def test_a_key_that_may_be_computed_is_a_value() -> None:
+    key = forms.Get(forms.Element(0), "k")
+    same = forms.Constant(A)
+    computed = forms.Choose(same, (((same,), key),), forms.Now())
+    core = core_of("tool x(k: text)")
+    for state, value in ((HIDDEN, UNKNOWN), (SHOWN, A), (A, A)):
+        call = Call("x", 0, 0, {"k": state})
+        evaluation = meaning.Evaluation(ListHistory(core, {}), call, 0)
+        assert evaluation.key(key) == state and evaluation.key(computed) == value
+
+
 def test_only_a_shown_number_has_an_order() -> None:
     assert meaning.compare("<", OF_THREE, ("n", 4)) is True
     assert meaning.compare("<", OF_THREE, THREE) is False
@@ -72,6 +93,7 @@ def test_a_mark_says_whether_a_digested_text_matches() -> None:
     for mark in (True, False, None):
         assert meaning.matches(digested(marks={"a.*": mark}), "a.*") is mark
     assert meaning.matches(SHOWN, "a.*") is True and meaning.matches(SHOWN, "b.*") is False
+    assert meaning.matches(PATH, "/a/.*") is True and meaning.matches(URL, "https:.*") is True
     assert meaning.matches(HIDDEN, "a.*") is None and meaning.matches(THREE, "a.*") is None
 
 

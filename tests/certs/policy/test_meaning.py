@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tcc_certs.policy import meaning
-from tcc_certs.policy.history import DONE
+from tcc_certs.policy.history import DONE, Call, ListHistory
 from tcc_certs.policy.kinds import Fault
-from tcc_certs.values.places import UNKNOWN
+from tcc_certs.values.places import NONE, UNKNOWN
 from tcc_certs.values.zones import Zone
 from tests.certs.policy.told import Told
 from tests.oracle_meaning.written import core_of
@@ -273,6 +275,65 @@ def test_an_unknown_list_is_cut_if_it_may_have_more_elements_than_are_looked_at(
     told.later(at, DONE, {"l": ["1", "1"]})
     assert told.evaluated(every, k="1") == (True, False)
     assert told.truth("every last(b).l(no a)", k="1") is True
+
+
+# Sums.
+
+
+def test_a_sum_of_a_number_with_an_open_end_is_unknown() -> None:
+    for of in ("min", "max"):
+        told = Told(BASE)
+        told.done("a", {"m": 3}, k="1")
+        told.open("a", k="1")
+        assert told.truth(f"sum(x, {of}(a.m)) = 0", k="1") is True
+        told.done("x", k="1")
+        assert told.truth(f"sum(x, {of}(a.m)) in -9 .. 9", k="1") is None
+
+
+# Bounds of limits.
+
+
+def bound_of(told: Told, number: int = 0) -> list[Any]:
+    """The bound of a limit for a call of `x`, in both forms of a history."""
+    call = Call("x", 9, 0, {"k": ("s", "1"), "n": NONE})
+    return [told.policy.bound(number, course.history, call, 0) for course in told.courses]
+
+
+def test_the_bound_of_a_limit_is_the_least_value_of_its_term() -> None:
+    text = f"{BASE}limit count(x) <= last(a).n in session\nbefore x require a"
+    for done, open_, least in ((5, 3, 3), (3, 5, 3), (5, None, None), (None, 5, None)):
+        told = Told(text)
+        told.done("a", k="1", **({} if done is None else {"n": done}))
+        told.open("a", k="1", **({} if open_ is None else {"n": open_}))
+        assert bound_of(told) == [least, least]
+        assert bound_of(told, 1) == [None, None]
+
+
+def test_a_bound_that_too_many_last_calls_may_have_is_unknown() -> None:
+    told = Told(f"{BASE}limit count(x) <= last(a).n in session")
+    for n in range(meaning.MAX_COMBINATIONS + 1):
+        told.open("a", k="1", n=n)
+    assert bound_of(told) == [None, None]
+
+
+def test_rules_beside_those_of_the_core_are_decided_after_them() -> None:
+    core = core_of(f"{BASE}forbid x")
+    (rule,) = meaning.Policy(core_of(f'{BASE}forbid x(k = "1")')).rules
+    policy = meaning.Policy(core, also=[rule])
+    assert policy.rules == (*meaning.Policy(core).rules, rule)
+    call = Call("x", 0, 0, {"k": ("s", "1"), "n": NONE})
+    found = policy.refusals(ListHistory(core, {}), call, 0)
+    assert [refusal.statement for refusal in found] == [0, 1]
+
+
+# URLs.
+
+
+def test_the_host_of_a_url_is_a_text() -> None:
+    told = Told("tool x(link: url)")
+    link = "https://a.example/x"
+    assert told.truth('host(link) = "a.example"', link=link) is True
+    assert told.truth('host(link) = "b.example"', link=link) is False
 
 
 # Clocks.

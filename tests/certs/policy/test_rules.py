@@ -8,7 +8,7 @@ import pytest
 
 from tcc_certs.errors import Rejected
 from tcc_certs.policy import meaning, plans as model
-from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST
+from tcc_certs.policy.history import ANSWERED, DONE, FAILED, LOST, Call
 from tcc_certs.policy.kinds import Fault
 from tests.certs.policy.told import Told
 from tests.oracle_meaning.written import core_of
@@ -1476,11 +1476,8 @@ def call(tool: int, values: tuple[int, ...], price: int) -> model.Call:
 
 def test_a_total_takes_the_least_of_the_call_being_decided_and_the_most_of_others() -> None:
     told = prices()
-    total = lambda: sum(  # noqa: E731
-        meaning.amount_of(one, "price", told.policy.amounts, max)
-        for one in told.courses[0].history.calls
-        if one.outcome not in (FAILED, ANSWERED)
-    )
+    look = Call("look", 9, 0, {"k": ("s", "1")})
+    total = lambda: told.policy.total(0, told.courses[0].history, look) - 7  # noqa: E731
     at = told.open("buy", k="1", size="big", gift="yes")
     assert total() == 51
     told.later(at, DONE, {"tier": "gold"})
