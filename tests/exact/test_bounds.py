@@ -112,3 +112,17 @@ def test_a_sum_with_amounts_below_0_bounds_no_part_of_it() -> None:
     assert tcc.prove(artifact_of(negative), asked, timeout=60).verdict == "refuted"
     positive = negative.replace("number -100 ..", "number 0 ..")
     assert tcc.prove(artifact_of(positive), asked, timeout=60).verdict == "proved"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "before free require count(debit | read) < 2 or sum(debit.amount) <= -2",
+        "before free require sum(debit.amount) + count(debit | read) <= 0",
+        "before free require count(debit) < 1 or sum(debit.amount) <= -1",
+    ],
+)
+def test_a_sum_of_amounts_below_0_is_no_multiple_of_a_count(asked: str) -> None:
+    """Two calls of `read` break the first two, a `debit` of unknown outcome the last one."""
+    text = TEXT.replace("tool free", "tool free\ntool debit(amount: number -9 .. -1)")
+    assert tcc.prove(artifact_of(text), asked, timeout=60).verdict != "proved"

@@ -195,6 +195,7 @@ tool act(k: text, n: integer 1 .. 9, m: 2 | 4, s: 1 | x, z?: integer 1 .. 9, y: 
 }
 tool look(k: text, n: integer 0 .. 5) gives (v: yes | no) { price 3 price 4 when v = yes }
 tool more(k?: text, n: integer -5 .. 5) { price 10 }
+tool debit(n: integer -9 .. -1)
 tool over
 """
 BOUNDS = {
@@ -270,6 +271,8 @@ def of_limit(name: str, view: Any = ACT) -> Any:
         (of_limit("act n"), total("act more", "n"), None),  # `more` may add less than 0
         (number("act"), total("act more", "n"), None),
         (total("more", "n"), number("more"), 5),
+        (total("debit", "n"), number("debit"), None),  # a call adds less than 0
+        (total("debit", "n"), number("debit over"), None),
     ],
 )
 def test_a_variable_is_at_most_a_multiple_of_another(one: Any, other: Any, times: Any) -> None:

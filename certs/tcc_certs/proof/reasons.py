@@ -328,7 +328,10 @@ def _is_part(one: Counted, other: Counted) -> bool:
 
 
 def _quotient(scene: Scene, one: Counted, other: Counted) -> Any | None:
-    """How many times more a call adds to `one` than to `other` at most; None: there is no bound."""
+    """How many times more a call adds to `one` than to `other` at most; None: there is no bound.
+
+    Calls that only `other` adds up make it larger, so there is no multiple below 0.
+    """
     all_added = added_by(scene, other.tools, other.field)
     if all_added is None or all_added[0] < 0:
         return None
@@ -337,7 +340,7 @@ def _quotient(scene: Scene, one: Counted, other: Counted) -> Any | None:
     least, most = [added_by(scene, one.tools, of.field) for of in (other, one)]
     if least is None or most is None or least[0] <= 0:
         return None
-    return Fraction(most[1], least[0])
+    return Fraction(max(0, most[1]), least[0])
 
 
 def added_by(scene: Scene, tools: Iterable[str], field: str | None) -> tuple[Any, Any] | None:
