@@ -1056,16 +1056,13 @@ def counted(maker: Maker, draft: Draft) -> Iterator[Draft]:
     They have many calls of one tool before the last call.  Number fields that the question names
     have a great value first, and smaller ones then.  In every second draft the calls differ.
     """
-    rule = maker.policy.rules[-1]
-    inside = list(walk(rule))
-    if rule.kind != "limit" and not any(isinstance(one, forms.Count | forms.Sum) for one in inside):
+    inside = list(walk(maker.policy.rules[-1]))
+    if not any(isinstance(one, forms.Count | forms.Sum) for one in inside):
         return
     bounds = [one.state[1] for one in inside
               if isinstance(one, forms.Constant) and one.state[0] == "n"]  # fmt: skip
-    named = {form.name for form in inside if isinstance(form, forms.Get)} | {rule.field}
-    sets = [one.tools for one in inside if isinstance(one, forms.Calls)]
-    sets += [rule.tools] if rule.kind == "limit" and rule.tools is not None else []
-    tools = [name for some in sets for name in sorted(some)]
+    named = {form.name for form in inside if isinstance(form, forms.Get)}
+    tools = [name for one in inside if isinstance(one, forms.Calls) for name in sorted(one.tools)]
     most = max(bounds, default=0)
     for name in list(dict.fromkeys(tools))[:MAX_TOOLS]:
         tool = maker.core.tool_of[name]
