@@ -176,9 +176,17 @@ class Drawer:
         rng = self.rng
         found = ["last(pack).r", "last(pack(same k)).r" if "k" in fields else "last(pack).t",
                  "pack.r", "pack.t"]  # fmt: skip
+        if "t" in fields and rng.random() < 0.15:
+            other = rng.choice(("last(pack).t", "last(pack).r", "t"))
+            word = rng.choice(("every ", "no ", ""))
+            inner = rng.choice(("left.p <= right.p", "left.s = right.s", 'right.s = "a"'))
+            return f"{word}pairs(t, {other})({inner})"
         source = rng.choice([*found, "t", "t", "t", "t"] if "t" in fields else found)
         filters = [self.of_row(fields) for _ in range(rng.choice((1, 1, 2)))]
         inner = f"({', '.join(filters)})"
+        if source.startswith("pack.") and rng.random() < 0.4:
+            about = rng.choice(("p >= 1", "p = 0", 's = "a"', "s = session.g", "p != 1"))
+            return f"{rng.choice(('', 'not '))}last({source}{inner}).{about}"
         kind = rng.random()
         if kind < 0.3:
             return f"{source}{inner if rng.random() < 0.9 else ''}"

@@ -135,6 +135,8 @@ class Meant:
                 return forms.Rows(inner, self.form(get, depth + 1), most)
             case ("items", of, most):
                 return forms.Items(self.form(of, depth), most)
+            case ("pairs", left, right):
+                return forms.Pairs(self.form(left, depth), self.form(right, depth))
             case ("merged", sources):
                 return forms.Merged(tuple([self.form(one, depth) for one in sources]))
         raise TypeError(base)

@@ -373,8 +373,9 @@ class Argument:
             if fact is not None:
                 return fact
         if name == "plan":
-            (one,) = map(self._variable, given)
-            return fact_at_most(one, most_counted(self._plans.get(), self.scene, one))
+            one, numbers = self._variable(given[0]), given[1]
+            named = [(self.literal(number), self.truths[number]) for number in numbers]
+            return fact_at_most(one, most_counted(self._plans.get(), self.scene, one, named))
         if name == "total":
             one, statement = self._variable(given[0]), _number(given[1])
             self.used.add(statement)

@@ -605,8 +605,17 @@ def _of_source(
 # Numbers.
 
 
-def most_counted(plan: Plan, scene: Scene, variable: Ground) -> Any | None:
-    """Return the greatest value of a count or a sum on a path; None: it is unbounded."""
+def most_counted(
+    plan: Plan, scene: Scene, variable: Ground, named: Sequence[tuple[Ground, bool]] = ()
+) -> Any | None:
+    """Return the greatest value of a count or a sum on a path; None: it is unbounded.
+
+    Args:
+        named: literals about listed fields of the call before which it is, with their truths.
+
+    Raises:
+        Wrong: a literal says nothing of this call.
+    """
     counted = counted_of(scene, variable)
     if counted is None or counted.across:
         return None
@@ -615,14 +624,19 @@ def most_counted(plan: Plan, scene: Scene, variable: Ground) -> Any | None:
         return None
     labels = _Known(plan, scene, {}).maybe(sorted(counted.tools), tuple(counted.where))
     found = plan.heaviest([(most[1], labels)])
-    tool = scene.actors[counted.view[1]].tool
-    if tool is None:
-        states = [state for state in plan.reached() if plan.accepts(state)]
+    view = counted.view[1]
+    values: dict[Ground, list[tuple[Ground, bool]]] = {}
+    for literal, truth in named:
+        term = _listed_term(plan, scene, literal)
+        if term is None or term[1] != counted.view:
+            raise Wrong
+        values.setdefault(term, []).append((literal, truth))
+    states = plan.reached()
+    if scene.actors[view].tool is None:
+        states = [state for state in states if plan.accepts(state)]
     else:
-        its = set_of(plan.labels(tool))
-        states = [
-            state for state in plan.reached() if any(labels & its for _, labels in plan.row(state))
-        ]
+        its = _labels_of(plan, scene, view, values)
+        states = [state for state in states if any(labels & its for _, labels in plan.row(state))]
     if any(state not in found for state in states):
         return None
     return max([found[state] for state in states], default=0)

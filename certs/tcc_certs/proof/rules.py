@@ -268,38 +268,40 @@ def missing(scene: Scene, literal: Ground) -> Formula:
         case ("truth", condition, negative, wanted) if picks(condition):
             source = picks(condition)[0]
             inner = scene.truth(picked(condition, source, MISSING), negative, wanted)
-            some = [scene.lit("some", one, False) for one in calls_of(source)]
-            return implies(scene.lit(*literal), either([*some, inner]))
+            if source[2][0] == "calls":
+                some = scene.lit("some", source, False)
+            else:  # an element that is surely in the source, of which the condition is true
+                found = picked(condition, source, ("bound", 0))
+                also = () if condition[0] in _ASKED else (found if wanted else ("not", found),)
+                some = scene.exists(source, also, False, True)
+            return implies(scene.lit(*literal), either([some, inner]))
     raise Wrong
 
 
-def calls_of(source: Ground) -> list[Ground]:
-    """The sources of calls of which a source has rows; one has a call if the source has a row.
+_ASKED = ("some", "every", "among")  # conditions whose truth depends on the `not`s around them
 
-    Raises:
-        Wrong: it has elements of a list.
-    """
-    match source[2]:
-        case ("calls", _):
-            return [source]
-        case ("rows", of, _, _):
-            return calls_of(of)
-        case ("merged", inner):
-            return [one for part in inner for one in calls_of(part)]
-    raise Wrong
+
+def _has_least(scene: Scene, of: Ground) -> bool:
+    """Whether a list has an element wherever it is known."""
+    types = [one.type for one in scene.declarations(of)]
+    return bool(types) and all(isinstance(one, ListType) and one.least for one in types)
 
 
 def filled(scene: Scene, literal: Ground) -> Formula:
     """Relate a literal about the elements of a list to whether the list is known.
 
     A known list of a type with a least number of elements has an element.  An unknown list may have
-    an element, unless a condition is false even of an unknown one.
+    an element, unless a condition is false even of an unknown one.  Pairs that surely have no
+    element of some kind are those of two known lists.
     """
     match literal:
+        case ("none", ("source", view, ("pairs", left, right) as base, *_), _):
+            plain = scene.lit("some", ("source", view, base, (), None, ()), False)
+            is_there = [both([scene.known(of), _has_least(scene, of)]) for of in (left, right)]
+            return implies(both([scene.lit(*literal), either(is_there)]), plain)
         case ("some" | "none", ("source", view, ("items", of, _) as base, filters, *_), negative):
             found: list[Formula] = []
-            types = [one.type for one in scene.declarations(of)]
-            if types and all(isinstance(one, ListType) and one.least for one in types):
+            if _has_least(scene, of):
                 plain = "source", view, base, (), None, ()
                 found.append(implies(scene.known(of), scene.lit("some", plain, False)))
             if literal[0] == "none":

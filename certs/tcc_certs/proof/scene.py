@@ -366,15 +366,15 @@ class Scene:
             return self.lit("truth", condition, negative, wanted)
         match condition:
             case ("some", source):
-                return self._exists(source, (), negative, wanted)
+                return self.exists(source, (), negative, wanted)
             case ("every", source, conditions):
                 # No element for which the conditions are not surely true.
-                return self._exists(
+                return self.exists(
                     source, (("not", ("all", conditions)),), not negative, not wanted
                 )
             case ("among", term, source) if term != NULL:
                 equal = "compare", "=", ("bound", 0), (term,)
-                exists = self._exists(source, (equal,), negative, wanted)
+                exists = self.exists(source, (equal,), negative, wanted)
                 return exists if wanted else both([self.known(term), exists])
             case ("present", of):
                 if wanted:
@@ -394,7 +394,7 @@ class Scene:
                 return self._chosen([of, scope], lambda one, two: self._under(one, two, wanted))
         return self.lit("truth", condition, negative, wanted)
 
-    def _exists(
+    def exists(
         self, source: Ground, also: tuple[Ground, ...], negative: bool, wanted: bool
     ) -> Formula:
         """That a source surely has an element of which more conditions are true, or surely none."""

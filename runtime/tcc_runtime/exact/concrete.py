@@ -843,7 +843,10 @@ class _Position:
 
     def _offer(self, call: SessionCall) -> Offer | None:
         at = self._machine.tools[call.tool]
-        states = argument_states(self._machine.core.tools[at], call.arguments)
+        try:
+            states = argument_states(self._machine.core.tools[at], call.arguments)
+        except Rejected:  # a value that is none of its type
+            return None
         return self._machine.offer_for(at, states)
 
     def allows(self, call: SessionCall) -> bool:

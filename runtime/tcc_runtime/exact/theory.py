@@ -19,6 +19,7 @@ from tcc_certs.proof.plans import Plan, most_counted
 from tcc_certs.proof.reasons import (
     Fact,
     Variable,
+    counted_of,
     evaluated,
     fact_at_most,
     fact_between,
@@ -29,6 +30,7 @@ from tcc_certs.proof.reasons import (
     renaming,
     tightened,
 )
+from tcc_certs.proof.rules import Wrong, operands
 from tcc_certs.proof.scene import Scene, calls_in, contradicts, order
 
 Truths: TypeAlias = "Mapping[int, bool]"
@@ -212,7 +214,7 @@ class Theory:
                 facts.append(linking)
         factors = self._eliminated(facts, component)
         if factors is None:
-            more = list(self._of_counts(component & places.keys()))
+            more = list(self._of_counts(component & places.keys(), truths))
             if not more:
                 return None
             named += [reason for reason, _ in more]
@@ -230,6 +232,7 @@ class Theory:
                 needs.add(reason[1])
             elif reason[0] in ("about", "total", "plan"):
                 names.add(places[reason[1]][0])
+                needs.update(reason[2] if reason[0] == "plan" else ())
                 reason = reason[0], places[reason[1]], *reason[2:]
             else:
                 names |= {places[one][0] for one in reason[1:]}
@@ -247,25 +250,47 @@ class Theory:
                 rows.append(_Row(dict(fact.terms), fact.most, fact.strict, {at: Fraction(1)}))
         return _eliminated(rows)
 
-    def _of_counts(self, variables: Collection[Variable]) -> Iterator[tuple[Reason, Fact]]:
+    def _of_counts(
+        self, variables: Collection[Variable], truths: Truths
+    ) -> Iterator[tuple[Reason, Fact]]:
         """What limits, totals and the automaton say of counts and sums."""
         for variable in sorted(variables, key=order):
             for statement in self._bounds:
                 most = most_before(self._scene, variable, statement)
                 if most is not None:
                     yield ("total", variable, statement), fact_at_most(variable, most)
-            most = self._most_on_paths(variable)
-            if most is not None:
-                yield ("plan", variable), fact_at_most(variable, most)
+            counted = None if self._plan is None else counted_of(self._scene, variable)
+            if counted is None:
+                continue
+            most = self._most_on_paths(variable, (), truths)
+            literals = self._scene.literals
+            about = [one for one in truths if self._is_listed(literals[one], counted.view)]
+            less = self._most_on_paths(variable, about, truths) if about else most
+            if less is not None and (most is None or less < most):
+                yield ("plan", variable, tuple(about)), fact_at_most(variable, less)
+            elif most is not None:
+                yield ("plan", variable, ()), fact_at_most(variable, most)
 
-    def _most_on_paths(self, variable: Variable) -> Any | None:
-        if self._plan is None or variable[1][0] not in ("counted", "count", "sum"):
+    def _is_listed(self, literal: Ground, view: Ground) -> bool:
+        """Whether a literal compares a listed field of a call with constants alone."""
+        if literal[0] not in _DIRECT - {"under", "outside"}:
+            return False
+        terms = [term for term in operands(literal) or literal[1:2] if term[0] != "const"]
+        field = self._scene.field(terms[0]) if len(terms) == 1 else None
+        return field is not None and field[0].type is None and terms[0][1] == view
+
+    def _most_on_paths(
+        self, variable: Variable, about: Sequence[int], truths: Truths
+    ) -> Any | None:
+        if self._plan is None:
             return None
-        key = variable, *[self._scene.actors[call].tool for call in sorted(calls_in(variable))]
+        named = [(self._scene.literals[number], truths[number]) for number in about]
+        tools = [self._scene.actors[call].tool for call in sorted(calls_in(variable))]
+        key = variable, *named, *tools
         if key not in self._most:
             try:
-                self._most[key] = most_counted(self._plan, self._scene, variable)
-            except Rejected:
+                self._most[key] = most_counted(self._plan, self._scene, variable, named)
+            except (Rejected, Wrong):
                 self._most[key] = None
         return self._most[key]
 

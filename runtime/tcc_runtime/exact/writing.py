@@ -143,8 +143,9 @@ class _Writer:
                 variable, at, factor = given
                 return [name, self._variable(variable), at, factor]
             case "plan":
-                variable, factor = given
-                return [name, self._variable(variable), factor]
+                variable, literals, factor = given
+                numbers = [self.literal(one) for one in literals]
+                return [name, self._variable(variable), numbers, factor]
         one, other, factor = given
         return [name, self._variable(one), self._variable(other), factor]
 
