@@ -143,7 +143,7 @@ class Evaluation:
         has no digest.
         """
         state = self.term(term)
-        return shown(state) if state[0] == "d" and forms.is_computed(term) else state
+        return shown(state) if forms.is_computed(term) else state
 
     # Conditions.
 

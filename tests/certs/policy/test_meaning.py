@@ -309,6 +309,13 @@ def test_the_bound_of_a_limit_is_the_least_value_of_its_term() -> None:
         assert bound_of(told, 1) == [None, None]
 
 
+def test_the_bound_of_a_limit_is_the_low_end_of_a_number_between_two_ends() -> None:
+    told = Told(f"{BASE}limit count(x) <= sum(a.n) in session")
+    told.done("a", k="1", n=5)
+    told.open("a", k="1", n=3)
+    assert bound_of(told) == [5, 5]
+
+
 def test_a_bound_that_too_many_last_calls_may_have_is_unknown() -> None:
     told = Told(f"{BASE}limit count(x) <= last(a).n in session")
     for n in range(meaning.MAX_COMBINATIONS + 1):
