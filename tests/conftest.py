@@ -17,6 +17,9 @@ from hypothesis import settings
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# By default Python looks for cycles after each 700 new objects: a tenth of all processor time.
+gc.set_threshold(200_000, 20, 50)
+
 # What an example takes is no part of what is tested, and a busy machine makes any of them slow.
 settings.register_profile("tcc", deadline=None)
 settings.load_profile("tcc")

@@ -16,6 +16,7 @@ import yaml
 
 import tcc as library
 from tests.cli.test_formats import read_command
+from tests.forking import launcher
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -128,7 +129,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     commit(folder)
     shims = tmp_path / "bin"
     shims.mkdir()
-    (shims / "tcc").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tcc "$@"\n')
+    (shims / "tcc").write_text(f'#!/bin/sh\nexec {shlex.join(launcher("tcc"))} "$@"\n')
     (shims / "tcc").chmod(0o755)
     monkeypatch.setenv("PATH", f"{shims}{os.pathsep}{os.environ['PATH']}")
     rooms = os.pathsep.join(str(Path(room).resolve()) for room in sys.path if room)

@@ -24,6 +24,7 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
 from tcc_runtime.pricing.quotes import read_quotes
 from tests.cli.conftest import Tcc
+from tests.forking import launcher
 from tests.langchain.world import LARGE, SAID, Scripted
 
 ROOT = Path(__file__).parents[2]
@@ -111,7 +112,10 @@ def run_sh(text: str, _: dict[str, Any]) -> None:
     # Programs that the examples start find the interpreter of the test, too.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PATH": path}
-    shell = f'tcc() {{ python -m tcc "$@"; }}\npython() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
+    shell = (
+        f'tcc() {{ {shlex.join(launcher("tcc"))} "$@"; }}\n'
+        f'python() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
+    )
     ended = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", shell + text],
         env=environment, capture_output=True, text=True, timeout=300,

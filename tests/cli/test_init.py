@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tcc
+from tests.forking import launcher
 from tests.runtime.test_outputs import NOT_FILES, put
 
 
@@ -33,12 +34,10 @@ def test_the_steps_of_the_workflow_pass_as_they_stand(tcc: Tcc, tmp_path: Path) 
     assert [step.split()[:2] for step in steps] == [
         ["tcc", "fmt"], ["tcc", "test"], ["tcc", "compile"], ["tcc", "check"]
     ]  # fmt: skip
-    path = os.pathsep.join(str(Path(at).resolve()) for at in sys.path)
-    shell = f'tcc() {{ {shlex.quote(sys.executable)} -m tcc "$@"; }}\n'
+    shell = f'tcc() {{ {shlex.join(launcher("tcc"))} "$@"; }}\n'
     ran = subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", shell + "\n".join(steps)],
-        cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True,
-        timeout=60, check=False,
+        cwd=folder, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == ""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests import forking
 from tests.cli.conftest import Ended, Tcc
+from tests.forking import environment
 
 ROOT = Path(__file__).parents[2]
 SEED = "00" * 31 + "01"
@@ -40,10 +40,7 @@ def _ended(tcc: Tcc, words: list[object]) -> Ended:
     """How a command ended; one that speaks with a server has standard streams of its own."""
     if words[0] != "gate" and "--server" not in words:
         return tcc(*words)
-    command = [sys.executable, "-m", "tcc", *map(str, words)]
-    ended = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
-    )
+    ended = forking.run([*map(str, words)], env=environment())
     return Ended(code=ended.returncode, out=ended.stdout, err=ended.stderr)
 
 

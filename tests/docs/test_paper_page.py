@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.forking import launcher
+
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| (\d+) \| (.+) \| (.+) \| (.+) \| (.*) \|$", re.MULTILINE)
 ROWS = ROW.findall((ROOT / "docs" / "paper.md").read_text("utf-8"))
@@ -35,8 +37,8 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     words = shlex.split(command)
     python = {
         "python": [sys.executable],
-        "tcc": [sys.executable, "-m", "tcc"],
-        "tcc-certs": [sys.executable, "-m", "tcc_certs"],
+        "tcc": launcher("tcc"),
+        "tcc-certs": launcher("tcc", "-m", "tcc_certs"),
     }[words[0]]
     return subprocess.run(
         [*python, *words[1:]],

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.forking import launcher
+
 ROOT = Path(__file__).parents[2]
 # Each page, and how many blocks with output it has at least.
 PAGES = {"README.md": 1, "docs/tutorial.md": 4, "docs/auditing.md": 4, "docs/planning.md": 4}
@@ -42,7 +44,8 @@ def same_every_time(text: str) -> str:
 def run(text: str, folder: Path) -> str:
     """What a block prints; it has to end well."""
     shell = (
-        f'tcc() {{ python -m tcc "$@"; }}\npython() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
+        f'tcc() {{ {shlex.join(launcher("tcc"))} "$@"; }}\n'
+        f'python() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
         'tcc-certs() { python -m tcc_certs "$@"; }\n'
     )
     ended = subprocess.run(

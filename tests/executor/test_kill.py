@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import tcc as library
 from tcc_runtime.artifact.plans import contains
+from tests import forking
 from tests.executor.grammars import PLAIN, SHOP
+from tests.forking import environment
 
-ROOT = Path(__file__).parents[2]
 TWICE = "\n".join(
     line.replace("plan = find", "plan = find find").replace("| find", "| find find")
     for line in SHOP.splitlines()
@@ -22,12 +20,8 @@ TWICE = "\n".join(
 
 
 def ran(artifact: Path, ledger: Path, log: Path, at: int, mode: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "tests.executor.killed"]
-    command += [str(artifact), str(ledger), str(log), str(at), mode]
-    told = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
-    ended = subprocess.run(
-        command, cwd=ROOT, env=told, capture_output=True, text=True, check=False, timeout=60
-    )
+    told = (str(artifact), str(ledger), str(log), str(at), mode)
+    ended = forking.run(["-m", "tests.executor.killed", *told], env=environment())
     assert ended.returncode in (0, -9), ended.stderr
     return ended.returncode, ended.stdout
 

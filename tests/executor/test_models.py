@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import sys
 from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
@@ -17,6 +16,7 @@ from tcc_certs.errors import Rejected
 from tcc_runtime.adapters.registry import folder_id
 from tcc_runtime.errors import BindingError, ResumeError, SettingsError
 from tcc_runtime.pricing.quotes import Answer, Question, point
+from tests.forking import launcher
 from tests.oracle_session.writer import KEY
 from tests.runtime.adapters import entry, folder, registry
 
@@ -202,7 +202,7 @@ def test_a_server_is_told_the_model(tmp_path: Path) -> None:
     text = DESK.replace("tool answer {", 'tool answer { bind mcp "desk" "answer"')
     text = text.replace("{ cost 0.1 }", '{ cost 0.1 bind mcp "desk" "find" }')
     made, log, path = artifact(text, tmp_path), tmp_path / "log", tmp_path / "s"
-    servers = {"desk": [sys.executable, str(SERVER), str(log)]}
+    servers = {"desk": launcher("sdk", str(SERVER), str(log))}
     found = library.execute(None, gate=opened(made, path), servers=servers, price_cap=20)
     assert found.stop == "finished", found.reason
     said = [json.loads(line) for line in log.read_text().splitlines()]

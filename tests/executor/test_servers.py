@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 import tcc as library
 from tcc_runtime.errors import BindingError
 from tests.answer_forms import FORMS, LONG, SHORT, TIMES, Form
+from tests.forking import launcher
 
 SERVER = Path(__file__).with_name("server.py")
 TEXT = """grammar shop version "1"
@@ -25,7 +25,7 @@ plan = find check escalate
 
 
 def command(log: Path, *more: str) -> dict[str, list[str]]:
-    return {"shop": [sys.executable, str(SERVER), str(log), *more]}
+    return {"shop": launcher("sdk", str(SERVER), str(log), *more)}
 
 
 def called(log: Path) -> list[str]:
@@ -98,7 +98,7 @@ def test_what_an_answer_of_a_server_means(form: Form, tmp_path: Path) -> None:
             None,
             gate=gate,
             arguments={"say": {"how": json.dumps(form.result)}},
-            servers={"desk": [sys.executable, str(ANSWERING)]},
+            servers={"desk": launcher("sdk", str(ANSWERING))},
             retries=0,
         )
     call = found.calls[0]
@@ -123,6 +123,6 @@ def test_times_of_many_digits() -> None:
         None,
         gate=library.Gate(library.compile_text(bound)),
         arguments={"look": {"at": LONG}, "pay": {"at": SHORT}},
-        servers={"desk": [sys.executable, str(ANSWERING)]},
+        servers={"desk": launcher("sdk", str(ANSWERING))},
     )
     assert found.stop == "finished"

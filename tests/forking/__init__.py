@@ -47,7 +47,7 @@ def _forking(kind: Kind) -> str:
                 *(sys.executable, "-P", str(Path(__file__).with_name("serve.py"))),
                 *(kind, str(listening.fileno())),
             ],
-            env=environment(),
+            env=environment(OPENBLAS_NUM_THREADS="1"),  # no threads in what is forked
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=(listening.fileno(),),
@@ -67,7 +67,7 @@ def launcher(kind: Kind, *arguments: str) -> list[str]:
     """A command that runs as a forked process does, for programs that start commands.
 
     Args:
-        arguments: those of `tcc`, or the file of a server.
+        arguments: those of `tcc`, or of an interpreter: a file, or what ``-c`` or ``-m`` runs.
     """
     return [sys.executable, "-S", "-E", launch.__file__, _forking(kind), *arguments]
 
@@ -76,7 +76,7 @@ class Forked:
     """A forked process, used as :class:`subprocess.Popen` is.
 
     Args:
-        arguments: those of `tcc`, or the file of a server.
+        arguments: those of `tcc`, or of an interpreter: a file, or what ``-c`` or ``-m`` runs.
         stdin: whether it has a pipe to read from; otherwise its input is empty.
         buffering: of the pipes, as :func:`open` has it.
     """

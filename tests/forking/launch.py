@@ -43,7 +43,8 @@ def main(path: str, arguments: Sequence[str]) -> None:
         signal.signal(number, lambda number, _: os.kill(pid, number))
     ended = code(link)
     if ended < 0:
-        signal.signal(-ended, signal.SIG_DFL)
+        if -ended in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(-ended, signal.SIG_DFL)
         os.kill(os.getpid(), -ended)
     os._exit(ended)
 

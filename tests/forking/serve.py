@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -12,26 +13,25 @@ import select
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+# What processes of a kind import, with all that is in these packages.
 IMPORTS: Final[Mapping[str, Sequence[str]]] = {
-    "tcc": (
-        "tcc.main", "tcc.commands.gate_command", "tcc.commands.import_command",
-        "tcc.commands.serve_command", "tcc.commands.session_command", "tcc_runtime.mcp",
-    ),
+    "tcc": ("tcc.commands", "tcc.outputs", "tcc_certs", "tcc_compiler", "tcc_runtime"),
     "sdk": ("mcp.server.mcpserver", "mcp.types", "pydantic", "uvicorn"),
-}  # fmt: skip
+}
 
 
-def imported(kind: str) -> None:
-    """Import what processes of a kind import; all modules of the relay among it."""
-    for name in IMPORTS[kind]:
-        module = importlib.import_module(name)
-        if name == "tcc_runtime.mcp":
-            for found in pkgutil.walk_packages(module.__path__, f"{name}."):
-                importlib.import_module(found.name)
+def make_imports(kind: str) -> None:
+    for package in IMPORTS[kind]:
+        module = importlib.import_module(package)
+        if kind == "tcc":
+            for found in pkgutil.walk_packages(module.__path__, f"{package}."):
+                if not found.name.endswith(".__main__"):
+                    importlib.import_module(found.name)
     gc.collect()
     gc.freeze()
 
@@ -99,21 +99,44 @@ def serve(listening: socket.socket) -> Any:
 
 
 def main(kind: str, listening: socket.socket) -> None:
-    imported(kind)
+    make_imports(kind)
     request = serve(listening)
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["folder"])
-    arguments = request["arguments"]
-    if kind == "tcc":
-        sys.argv = ["tcc", *arguments]
-        importlib.import_module("tcc.main").main()
-    else:
-        sys.argv = arguments
+    try:
+        run(request["arguments"])
+        leave(0)
+    except SystemExit as ended:
+        leave(ended.code if isinstance(ended.code, int) else ended.code is not None)
+
+
+def run(arguments: list[str]) -> None:
+    """Run `tcc`, or what an interpreter runs with these arguments."""
+    sys.argv = arguments
+    if arguments[0] == "-c":
+        sys.argv = ["-c", *arguments[2:]]
+        exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__"})
+    elif arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    elif arguments[0].endswith(".py"):
         try:
             runpy.run_path(arguments[0], run_name="__main__")
         except* BrokenPipeError:
-            pass  # whoever read its answers is gone
+            pass  # whoever read the answers of this server is gone
+    else:
+        sys.argv = ["tcc", *arguments]
+        importlib.import_module("tcc.main").main()
+
+
+def leave(code: int) -> None:
+    """End as an interpreter does, but take nothing down: that would copy every page of it."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -36,6 +35,7 @@ from tcc_runtime.errors import ResumeError, SettingsError
 from tcc_runtime.gate.journal import ledger_file
 from tcc_runtime.gate.session_access import Home
 from tests.campaigns.blocks import blocks
+from tests.forking import launcher
 from tests.gate.grammars import artifact
 from tests.oracle_session.writer import mac_of
 
@@ -559,7 +559,7 @@ print(made)
 def test_eight_processes_that_begin_at_once_make_no_call_more(tmp_path: Path, clock: Clock) -> None:
     shop = Shop(tmp_path, clock, MAIL.replace("<= 3", "<= 7"))
     tcc.save(artifact(shop.text), tmp_path / "a.tcca")
-    command = [sys.executable, "-c", WORKER, str(tmp_path)]
+    command = launcher("tcc", "-c", WORKER, str(tmp_path))
     ran = [
         subprocess.Popen(
             [*command, f"p{number}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -19,6 +19,7 @@ from tcc_certs.formats.codec import decode
 from tcc_certs.formats.ledger import LedgerReader, seal
 from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
 from tcc_runtime.gate.journal import ledger_file
+from tests.forking import launcher
 from tests.gate import worker
 from tests.gate.conftest import validated
 from tests.gate.grammars import LONG, ORDERED, SHOP, artifact, do, gate
@@ -109,9 +110,8 @@ def test_a_process_is_killed_at_any_record(place: str, tmp_path: Path) -> None:
 
 
 def run(mode: str, file: Path, path: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(mode, file, path, *more), capture_output=True, text=True, timeout=120
-    )
+    begun = launcher("tcc", "-m", "tests.gate.worker", mode, str(file), str(path), *more)
+    return subprocess.run(begun, capture_output=True, text=True, timeout=120)
 
 
 def command(mode: str, file: Path, path: Path, *more: str) -> list[str]:

@@ -19,6 +19,7 @@ from tcc_certs.session import validate
 from tcc_runtime.errors import LedgerError, ResumeError, SettingsError
 from tcc_runtime.gate import store
 from tcc_runtime.gate.journal import ledger_file, private_files
+from tests.forking import launcher
 from tests.gate.grammars import LONG, ORDERED, SHOP, artifact, bytes_of, do
 
 WHO = ("https://issuer.example", "alice")
@@ -178,7 +179,7 @@ def begun(found: tcc.Sessions, folder: Path) -> str:
 
 def test_connections_that_begin_at_once_are_in_one_session(tmp_path: Path) -> None:
     tcc.save(artifact(LONG), tmp_path / "a.tcca")
-    command = [sys.executable, "-c", WORKER, "begin", str(tmp_path / "a.tcca")]
+    command = launcher("tcc", "-c", WORKER, "begin", str(tmp_path / "a.tcca"))
     ran = [
         subprocess.Popen(
             [*command, str(tmp_path / "store"), "0"],
@@ -196,7 +197,7 @@ def test_connections_that_begin_at_once_are_in_one_session(tmp_path: Path) -> No
 
 
 def killed(folder: Path, place: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", WORKER, "kill", str(folder / "a.tcca")]
+    command = launcher("tcc", "-c", WORKER, "kill", str(folder / "a.tcca"))
     return subprocess.run(
         [*command, str(folder / "store"), str(place)], capture_output=True, text=True, timeout=60
     )

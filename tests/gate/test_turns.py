@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import tcc
+from tests.forking import launcher
 from tests.gate.conftest import validated
 from tests.gate.grammars import LONG, ORDERED, artifact, do, gate
 from tests.gate.test_ledger import command
@@ -338,7 +339,11 @@ def test_processes_take_turns_on_one_ledger(tmp_path: Path) -> None:
     tcc.save(artifact(LONG), file)
     session = tcc.Gate(artifact(LONG), ledger=path, durable=False)
     workers = [
-        subprocess.Popen(command("calls", file, path, "15"), stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            launcher("tcc", "-m", "tests.gate.worker", "calls", str(file), str(path), "15"),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for _ in range(3)
     ]
     for _ in range(15):

@@ -22,10 +22,12 @@ from tcc_certs.replay import validate as definition
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_file
 from tcc_runtime.artifact.load import load
+from tests import forking
 from tests.differential.test_ledgers import runtime_ledger, settings
 from tests.forgery.artifacts import column_mutants, core_mutants, manifest_mutants
 from tests.forgery.mutants import field_mutants, line_mutants
 from tests.forgery.test_artifact_forgeries import kinds
+from tests.forking import environment
 from tests.oracle.build import build
 from tests.oracle.cores import random_core
 from tests.oracle.examples import example
@@ -166,8 +168,7 @@ def test_no_valid_ledger_is_called_invalid(tmp_path: Path) -> None:
 
 
 def tcc(folder: Path, *arguments: str) -> None:
-    command = [sys.executable, "-m", "tcc", *arguments]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    forking.run(arguments, env=environment(), cwd=folder).check_returncode()
 
 
 def test_the_ledgers_of_the_command_line_are_read(tmp_path: Path) -> None:

@@ -135,12 +135,15 @@ def test_the_first_look_after_a_run_goes_through_none_of_its_items(recorded):
         if phase == "start":
             looked.append(len(gc.get_objects(generation=0)))
 
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
     gc.callbacks.append(note)
     try:
         run = search(opened, settings, Recorder(MemorySink(), started_ms=0) if recorded else None)
         more = [[] for _ in range(1000)]  # so that there is one
     finally:
         gc.callbacks.remove(note)
+        gc.set_threshold(*before)
     assert len(run.plans) == 1500 and len(more) == 1000
     # Two objects for each plan that was found; with the items it would be some 17,000.
     assert 0 < looked[0] < 6000

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
 import tcc
 from tcc_experiments.pipeline.corpus import Corpus
 from tcc_experiments.pipeline.modes import GRAMMAR
-from tests.mcp.speaking import environment
+from tests.forking import launcher
+from tests.mcp.sdk import parameters
 
 QUESTION = "What is the Avogadro constant times the elementary charge?"
 
@@ -31,22 +30,14 @@ def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def talk(command: list[str], say: Callable[[Any], Awaitable[None]]) -> None:
     async def whole() -> None:
-        told = StdioServerParameters(
-            command=sys.executable, args=["-m", "tcc", *command], env=environment()
-        )
-        async with Client(stdio_client(told)) as client:
+        async with Client(stdio_client(parameters(*command))) as client:
             await say(client)
 
     asyncio.run(asyncio.wait_for(whole(), 60))
 
 
 def served(corpus: Corpus) -> list[str]:
-    # A client starts its servers with little of its own environment.
-    return [
-        *("env", f"PYTHONPATH={environment()['PYTHONPATH']}", sys.executable, "-m", "tcc"),
-        *("demo", "desk", str(corpus.path)),
-        *("--digest", corpus.digest),
-    ]
+    return launcher("tcc", "demo", "desk", str(corpus.path), "--digest", corpus.digest)
 
 
 def test_a_gate_holds_the_desk_to_its_grammar(
