@@ -170,7 +170,7 @@ SLOW = {
     "name",
     [pytest.param(one, marks=[pytest.mark.campaign] * (one in SLOW)) for one in EDITS],
 )
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(12)
 def test_the_effect_of_an_edit_is_known(name: str) -> None:
     old, changes, expected = EDITS[name]
     new = edit(old, *changes)

@@ -20,6 +20,7 @@ from tcc_certs.policy.reader import core_json, read_core
 from tcc_certs.report import check_artifact
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_text
+from tests.campaigns.blocks import blocks
 from tests.oracle.cores import depth, random_core, random_later_core
 from tests.oracle.plans import answers, plans
 from tests.oracle.strict import without_strict
@@ -112,7 +113,7 @@ def classes(automaton: Automaton) -> int:
         number = after
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", blocks(6, 15))
 def test_no_two_states_have_the_same_words(seed: int) -> None:
     artifact, _ = endless(1000 + seed, 5)
     automaton = view(read_artifact(artifact))

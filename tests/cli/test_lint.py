@@ -128,7 +128,8 @@ def test_a_lint_of_a_policy_is_allowed_by_a_comment_and_by_the_configuration(
     assert (ended.json["notes"], ended.code) == ([], 1)
 
 
-def test_ten_thousand_statements_are_linted_in_linear_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [4_000, pytest.param(10_000, marks=pytest.mark.campaign)])
+def test_statements_are_linted_in_linear_time(most: int) -> None:
     def seconds(count: int) -> float:
         tools = count // 10
         lines = ['grammar g version "1"', "limit depth <= 9"]
@@ -148,8 +149,8 @@ def test_ten_thousand_statements_are_linted_in_linear_time(tmp_path: Path) -> No
         assert len(lint_compiled(front, None).findings) > count // 2
         return time.process_time() - start
 
-    few, many = seconds(2_500), seconds(10_000)
-    assert many < 8 * max(few, 0.5)
+    few, many = seconds(most // 4), seconds(most)
+    assert many < 8 * max(few, 0.2)
     assert many < 20
 
 

@@ -52,6 +52,7 @@ def agree(number: int) -> Counter:
 
 
 @pytest.mark.parametrize("first", range(0, 4 * RUNS, RUNS))
+@pytest.mark.sampled(2)
 def test_runtime_and_validator_agree_on_random_runs(first):
     seen = sum((agree(number) for number in range(first, first + RUNS)), Counter())
     expected = (

@@ -51,7 +51,7 @@ def test_many_questions_are_asked() -> None:
 
 
 @pytest.mark.parametrize(("grammar", "text", "verdict"), DECIDED)
-@pytest.mark.sampled(70)
+@pytest.mark.sampled(35)
 def test_a_question_has_its_answer(grammar: str, text: str, verdict: str) -> None:
     found = ask(grammar, text, 60)
     assert found.verdict == verdict, found.missing

@@ -15,6 +15,7 @@ from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.questions import Question
 from tcc_compiler.names.questions import read_question
 from tcc_runtime.exact.prove import answer
+from tests.campaigns.blocks import cases
 from tests.exact.drawn import HEAD, Drawer, breaking
 
 
@@ -48,8 +49,8 @@ def decide(seed: int, sessions: int, timeout: float) -> str:
 
 
 def test_proved_questions_are_not_broken_by_random_sessions() -> None:
-    found = Counter(decide(seed, 60, 0.5) for seed in range(30))
-    assert found["proved"] >= 1 and found["refuted"] > 10
+    found = Counter(decide(seed, 60, 0.5) for seed in range(cases(14, 30)))
+    assert found["proved"] >= 1 and found["refuted"] >= cases(5, 11)
 
 
 @pytest.mark.campaign

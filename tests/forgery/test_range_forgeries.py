@@ -61,7 +61,7 @@ OF_QUALITY = [
     {**model, "quality": quality}
     for model, quality in zip(MODELS, ("0.05", "0.999999999", "1"), strict=True)
 ]
-STRIDE = 29
+STRIDE = 59
 
 
 @cache

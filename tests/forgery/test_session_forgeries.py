@@ -19,7 +19,7 @@ from tests.forgery.mutants import changes
 from tests.oracle_session.shapes import NAMES, artifact_for, shape
 from tests.oracle_session.writer import KEY, named, sealed
 
-STRIDE = 4  # every fourth change by default, all of them in a campaign
+STRIDE = 9  # every ninth change by default, all of them in a campaign
 
 Records = list[dict[str, Any]]
 _ENTRIES = ("open", "answers", "given")

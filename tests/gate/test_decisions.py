@@ -10,6 +10,7 @@ import pytest
 import tcc
 from tcc_runtime.artifact.load import Artifact, load
 from tcc_runtime.gate.gate import Gate
+from tests.campaigns.blocks import cases
 from tests.gate.worlds import Group, Language, Worlds, drawn_grammar
 from tests.oracle.cores import random_core
 from tests.oracle.network import build_network
@@ -114,7 +115,7 @@ def settle_one(rng: random.Random, gate: Gate, worlds: Worlds) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_allowed_is_exactly_what_plans_go_on_with(kind: str) -> None:
     decisions, seed = 0, 0
-    while decisions < 4_000:
+    while decisions < cases(2_000, 4_000):
         rng = random.Random(f"{kind} {seed}")
         artifact, language = KINDS[kind](rng)
         decisions += sum(sum(play(rng, artifact, language)) for _ in range(40))

@@ -19,6 +19,7 @@ from tcc_certs.formats.codec import decode
 from tcc_certs.formats.ledger import LedgerReader, seal
 from tcc_runtime.errors import LedgerError, OutputRefused, ResumeError
 from tcc_runtime.gate.journal import ledger_file
+from tests.campaigns.blocks import cuts
 from tests.forking import launcher
 from tests.gate import worker
 from tests.gate.conftest import validated
@@ -75,7 +76,7 @@ def test_a_ledger_cut_at_any_byte_is_reopened(tmp_path: Path) -> None:
     brief(whole).close()
     data = whole.read_bytes()
     cut = tmp_path / "cut.ledger"
-    for size in range(len(data)):
+    for size in cuts(data):
         cut.write_bytes(data[:size])
         session = gate(SHOP, ledger=cut, key=KEY, durable=False, clock=lambda: 5)
         kept = cut.read_bytes()

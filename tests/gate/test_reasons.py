@@ -12,6 +12,7 @@ import pytest
 import tcc
 from tcc_runtime.gate import dead_ends
 from tcc_runtime.gate.wrapping import refusal_text
+from tests.campaigns.blocks import cases
 from tests.gate.grammars import artifact, do, gate
 from tests.gate.test_decisions import MOST, compiled
 from tests.gate.worlds import Language
@@ -170,7 +171,7 @@ def test_a_reason_waits_for_no_other_thread() -> None:
 
 def test_what_is_named_excludes_every_plan_and_no_part_of_it_does() -> None:
     seen = 0
-    for at in range(40):
+    for at in range(cases(28, 40)):
         rng = random.Random(f"dead end {at}")
         found = compiled(rng)
         language = Language(found.core, MOST)

@@ -42,6 +42,7 @@ from tcc_runtime.errors import LedgerError, ResumeError
 from tcc_runtime.gate import permit as permits, session_access, store
 from tcc_runtime.gate.journal import ledger_file
 from tcc_runtime.gate.permit import NotYet, Turns
+from tests.campaigns.blocks import blocks
 from tests.gate.grammars import artifact, bytes_of
 
 TEXT = """grammar pay version "1"
@@ -575,7 +576,7 @@ def schedules(first: int, more: Callable[[int], bool]) -> Counter[str]:
     return counts
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", blocks(2, 4))
 def test_schedules_keep_limits_and_lose_nothing(part: int) -> None:
     counts = schedules(part * 100, lambda done: done < 60)
     for what in (

@@ -18,6 +18,7 @@ from tcc_certs.policy.reader import core_json
 from tcc_compiler.frontend import read_grammar_text
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_text
+from tests.campaigns.blocks import blocks
 from tests.oracle.build import build
 from tests.oracle.plans import plans
 from tests.oracle.strict import without_strict
@@ -88,7 +89,7 @@ def compare(seed: int) -> str:
     return "whole" if len(left) == len(listed) else "cut"
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", blocks(1, 4))
 def test_the_artifact_of_a_random_grammar_is_that_of_its_list_of_plans(block: int) -> None:
     outcomes = Counter(compare(seed) for seed in range(40 * block, 40 * block + 40))
     assert outcomes["whole"] >= 20

@@ -88,7 +88,7 @@ def compiled(text: str, **options: object) -> bytes | list[str]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_every_way_gives_the_same_bytes(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = sources()
     beta = {"beta": "0.25", "tilt": 3}

@@ -66,7 +66,7 @@ def test_schemas_that_refer_to_themselves(name: str) -> None:
     ],
     ids=range(9),
 )
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 def test_large_schemas(schema: Any) -> None:
     compiles([tool("t", schema)])
 

@@ -18,12 +18,13 @@ import pytest
 from tcc_compiler.frontend import read_grammar, read_grammar_text
 from tcc_compiler.imports.graph_grammar import read_graph
 from tcc_compiler.names.compile import compile_source
+from tests.campaigns.blocks import cases
 from tests.compiler.grammars import places
 from tests.doubling import doubles
 
 SECONDS = 60
 MEMORY = 2 << 30
-SIZE = 100_000
+SIZE = cases(30_000, 100_000)
 PROGRAM = """
 import json, time
 from tcc_compiler.names.compile import compile_source

@@ -37,7 +37,7 @@ def compiled(text: str, **options: object) -> tuple[bytes, tuple[Diagnostic, ...
     ],
 )
 def test_an_explosion_is_blamed_on_its_rule(text: str, line: int) -> None:
-    data, (warning,) = compiled(text, max_states=40_000)
+    data, (warning,) = compiled(text, max_states=10_000)
     manifest = check(data).file.manifest
     assert (manifest.critical, manifest.counts) == (("nondeterministic",), "upper")
     assert (warning.code, warning.severity) == ("TCC411", "warning")

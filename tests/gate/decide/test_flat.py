@@ -184,6 +184,7 @@ def test_a_decision_costs_the_same_after_any_number_of_calls() -> None:
     assert max(found) <= 1.05 * min(found), found
 
 
+@pytest.mark.campaign
 def test_a_decision_takes_the_same_time_after_any_number_of_calls() -> None:
     found = costs((SIZES[0], SIZES[-1]), least_time)
     assert max(found) <= 2.5 * min(found), found

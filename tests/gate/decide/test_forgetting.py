@@ -13,6 +13,7 @@ from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call
 from tcc_certs.policy.kept import KeptPolicy
 from tcc_certs.policy.kinds import Fault
 from tcc_runtime.gate.decide import FastHistory, FastPolicy
+from tests.campaigns.blocks import blocks
 from tests.certs.policy.test_kept import Twin, session
 from tests.oracle_meaning.written import core_of
 
@@ -88,7 +89,7 @@ class Forgetful(Twin):
 
 
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", blocks(2, 4))
 def test_decisions_agree_with_the_definition_over_all_calls(part: int) -> None:
     counts = Counter[str]()
     for seed in range(part * 1000, part * 1000 + 60):
