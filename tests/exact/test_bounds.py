@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from functools import cache
+from typing import Any
 
 import pytest
 
 import tcc
+from tcc_certs.errors import Rejected
+from tcc_certs.policy import meaning
+from tcc_certs.policy.core import Core
+from tcc_certs.policy.course import Course
+from tcc_certs.policy.meaning import amount_of, policy_of
 from tcc_certs.proof.check import check_proof
+from tcc_certs.proof.reasons import bounds_of
+from tcc_certs.proof.scene import Scene
 from tcc_runtime.exact import longer
 from tcc_runtime.exact.concrete import SessionCall
 from tcc_runtime.exact.planned import plan_of
@@ -45,6 +54,8 @@ ASKED = (
     ("limit price <= 12", "proved"),
     ("limit depth <= 199", "refuted"),
     ("limit latency <= 2 s", "refuted"),
+    ("limit latency <= 3 s", "proved"),
+    ("limit cost <= 0", "proved"),
     ("before free require count(ask) <= 7", "proved"),
     ("before read require count(read) <= 4", "proved"),
     ("before free require sum(pay.amount) <= 100", "proved"),
@@ -69,6 +80,117 @@ def test_a_question_about_amounts_has_its_answer(text: str, verdict: str) -> Non
     if verdict == "proved":
         assert found.proof is not None
         assert not check_proof(found.proof, artifact_of(TEXT).core).of_plans
+
+
+TOTALS = """# lint: allow TCC709 the tests are about bounds
+grammar totals version "1"
+tool read(n: integer 1 .. 9) { price 2 cost 1 }
+tool send(m: low | high) gives (v: yes | no) { price 3 price 5 when v = yes cost 3 latency 2 s }
+tool rest
+"""
+
+
+@pytest.mark.parametrize(
+    ("bounds", "asked", "bound"),
+    [
+        ("limit depth <= 9", "price", 45),
+        ("limit count(read | send) <= 4", "price", 20),
+        ("limit count(send) <= 4", "latency", 8000),
+        ("limit count(send) <= 4\nlimit count(read) <= 3", "price", 26),
+        ("limit count(send) <= 4\nlimit sum(read.n) <= 3", "price", 26),
+        ("limit count(send) <= 4\nlimit depth <= 6", "price", 30),
+        ("limit price <= 20", "cost", 20),
+        ("limit price <= 20", "latency", 12000),
+        ("limit cost <= 2.5", "price", 4),
+        ("limit cost <= 0", "price", 0),
+        ("limit count(send) <= 4", "price", None),
+        ("limit count(send(m = low)) <= 4", "latency", None),
+        ("limit count(send within 1 h) <= 4 in session", "latency", None),
+        ("limit count(send) per session.g <= 4 in session", "latency", None),
+        ("limit count(send) <= count(read)", "latency", None),
+        ("limit sum(rest.z) <= 4", "latency", None),
+    ],
+)
+def test_limits_bound_a_total(bounds: str, asked: str, bound: int | None) -> None:
+    text = TOTALS.replace("tool rest", "given g: text\ntool rest(z: integer 0 .. 9)")
+    core = artifact_of(f"{text}{bounds}\n").core
+    found = list(bounds_of(Scene(policy_of(core), None), asked))
+    assert (min(found) // 1 if found else None) == bound
+
+
+def test_a_total_that_a_call_may_lower_bounds_no_other() -> None:
+    lowered = TOTALS.replace("tool rest", "tool rest { cost -1 }") + "plan = any{0,3}\n"
+    core = artifact_of(f"{lowered}limit cost <= 9\n").core
+    assert not list(bounds_of(Scene(policy_of(core), None), "price"))
+    assert list(bounds_of(Scene(policy_of(core), None), "epsilon")) == [0, 0]
+
+
+def drawn_core(rng: random.Random) -> Core | None:
+    """Random limits and totals of three tools with random amounts."""
+    lines = ["# lint: allow TCC709 a test needs no reasons", 'grammar drawn version "1"']
+    for tool in "abc":
+        amounts = [f"price {rng.randint(0, 3)} price {rng.randint(0, 4)} when m = y"]
+        amounts += [f"cost {rng.choice((0, 1, 2))} latency {rng.choice((1, 1000))} ms"]
+        amounts += [f"price {rng.randint(0, 4)} when v = yes"] if tool == "b" else []
+        gives = " gives (v: yes | no)" if tool == "b" else ""
+        fields = f"m: x | y, n: integer {rng.choice((0, 1))} .. 3"
+        lines.append(f"tool {tool}({fields}){gives} {{ {' '.join(amounts)} }}")
+    for _ in range(rng.randint(1, 3)):
+        tools = rng.choice(("a", "b", "c", "(a | b)", "(b | c)", "(a | b | c)"))
+        what = rng.choice(("price", "cost", "depth", f"count({tools})", f"sum({tools}.n)"))
+        lines.append(f"limit {what} <= {rng.randint(0, 5)}")
+    try:
+        return tcc.compile_text("\n".join(lines) + "\n", purpose="gate").core
+    except tcc.CompileError:
+        return None
+
+
+def greatest_total(core: Core, what: str, rng: random.Random) -> Any:
+    """The greatest total of random sessions."""
+    policy = policy_of(core)
+    amounts = meaning._amounts(core)
+    found: Any = 0
+    for _ in range(30):
+        course = Course(policy, {})
+        for _ in range(9):
+            tool, arguments = rng.choice("abc"), {"m": rng.choice("xy"), "n": rng.randint(0, 3)}
+            try:
+                if course.check(tool, arguments):
+                    continue
+            except Rejected:
+                continue
+            earlier = [one for one in course.history.calls if one.outcome != "failed"]
+            total: Any = sum([amount_of(one, what, amounts, max) for one in earlier])
+            call = course.call(tool, arguments)
+            found = max(found, total + amount_of(call, what, amounts, min))
+            answer = {"v": rng.choice(("yes", "no"))} if tool == "b" else None
+            course.record(call, rng.choice(("done", "done", "unknown", "failed")), answer)
+    return found
+
+
+def exact_bounds(seeds: range) -> float:
+    """The part of the bounds of drawn totals that a session reaches; none exceeds one."""
+    reached = []
+    for seed in seeds:
+        rng = random.Random(f"totals {seed}")
+        core = drawn_core(rng)
+        for what in ("price", "cost", "latency", "depth") if core is not None else ():
+            assert core is not None
+            bounds = list(bounds_of(Scene(policy_of(core), None), what))
+            if bounds:
+                total = greatest_total(core, what, rng)
+                assert total <= min(bounds), (seed, what)
+                reached.append(total == min(bounds))
+    return sum(reached) / len(reached)
+
+
+def test_no_session_exceeds_a_bound_of_a_total() -> None:
+    assert exact_bounds(range(30)) > 0.6
+
+
+@pytest.mark.campaign
+def test_no_session_exceeds_one_of_many_bounds() -> None:
+    assert exact_bounds(range(1000, 3000)) > 0.6
 
 
 REPEATED = """grammar repeated version "1"

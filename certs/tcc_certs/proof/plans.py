@@ -15,16 +15,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import Automaton
 from tcc_certs.policy.core import Core, Tool
-from tcc_certs.policy.meaning import NANO, Truth
+from tcc_certs.policy.meaning import Truth
 from tcc_certs.policy.plans import Call
 from tcc_certs.proof.ground import VIEW, Ground, ground, parts, rewritten
-from tcc_certs.proof.reasons import added_by, counted_of, evaluated, truth_at
+from tcc_certs.proof.reasons import added_by, amount_of, counted_of, evaluated, truth_at
 from tcc_certs.proof.rules import Wrong, operands
 from tcc_certs.proof.scene import Scene
 from tcc_certs.values.fields import Field
@@ -640,14 +639,6 @@ def most_counted(
     if any(state not in found for state in states):
         return None
     return max([found[state] for state in states], default=0)
-
-
-def amount_of(call: Call, what: str) -> Any:
-    """Return what a call adds to a total."""
-    return {
-        "depth": 1, "price": call.price, "latency": call.latency,
-        "cost": Fraction(call.cost_high, NANO), "epsilon": Fraction(call.epsilon, NANO),
-    }[what]  # fmt: skip
 
 
 def is_total_of_plans(plan: Plan, what: str, most: str) -> bool:

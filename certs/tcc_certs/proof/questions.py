@@ -21,6 +21,7 @@ from tcc_certs.policy.nodes import Definition, Forbid, Node, Statement
 from tcc_certs.policy.reader import read_question
 from tcc_certs.proof.ground import VIEW, ground
 from tcc_certs.proof.plans import Plans, is_total_of_plans
+from tcc_certs.proof.reasons import bounds_of
 from tcc_certs.proof.rules import Wrong
 from tcc_certs.proof.scene import Formula, Scene, opposite
 from tcc_certs.session.approvals import term_of
@@ -115,7 +116,8 @@ class Unsupported(Exception):
 def parts_of(rules: Sequence[Rule], policy: Policy, plans: Plans) -> list[Part]:
     """The arguments that a question needs, in order.
 
-    A total needs none: the policy has one that is as tight, or the automaton has no path beyond it.
+    A total needs none: the policy has one that is as tight, or limits that bound it, or no path of
+    the automaton exceeds it.
 
     Raises:
         Unsupported: the kernel has no argument about a statement of this form.
@@ -126,7 +128,9 @@ def parts_of(rules: Sequence[Rule], policy: Policy, plans: Plans) -> list[Part]:
         tools = scene.ordered(rule.tools or frozenset())
         match rule.kind:
             case "total":
-                if not _has_total(rule, policy) and not _is_total_of_plans(rule, plans):
+                most = exact_number(rule.total)
+                holds = _has_total(rule, policy) or _is_total_of_plans(rule, plans)
+                if not holds and all(most < bound for bound in bounds_of(scene, rule.what)):
                     raise Unsupported(f"whether `limit {rule.what}` always holds")
             case "owe":
                 found.append(Part(number, None))

@@ -11,14 +11,15 @@ Cost: linear in the literals that a reason names.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 from tcc_certs.policy import forms, meaning
 from tcc_certs.policy.kinds import walk
-from tcc_certs.policy.meaning import Truth
+from tcc_certs.policy.meaning import NANO, Truth
+from tcc_certs.policy.plans import Call
 from tcc_certs.proof.ground import VIEW, Ground, ground, rewritten
 from tcc_certs.proof.rules import Wrong, includes
 from tcc_certs.proof.scene import Formula, Scene, calls_in, is_plain, order
@@ -435,6 +436,44 @@ def _least_of(scene: Scene, what: str, name: str, where: Iterable[Ground]) -> An
         if all(truth_at(one, values, name) is not False for one in where):
             found.append(amounts[what])
     return min(found, default=0)
+
+
+def amount_of(call: Call, what: str) -> Any:
+    """Return what a call adds to a total."""
+    return {
+        "depth": 1, "price": call.price, "latency": call.latency,
+        "cost": Fraction(call.cost_high, NANO), "epsilon": Fraction(call.epsilon, NANO),
+    }[what]  # fmt: skip
+
+
+def bounds_of(scene: Scene, what: str) -> Iterator[Any]:
+    """Numbers that no total exceeds: one for each limit or total, and one for all together."""
+    core = scene.policy.core
+    found = dict.fromkeys(core.tool_of, Fraction(0))
+    for call in core.calls:
+        name = core.tools[call.tool].name
+        found[name] = max(found[name], Fraction(amount_of(call, what)))
+    greatest = {tool: most for tool, most in found.items() if most}
+    many: dict[str, Any] = {}  # the most calls of a tool
+    for rule in scene.policy.rules:
+        least: dict[str, Any] = {}
+        room: Any = 0
+        if rule.kind == "total" and _is_never_negative(scene, rule.what):
+            room = max(0, exact_number(rule.total))
+            least = {tool: _least(scene, rule.what, [tool], ()) for tool in greatest}
+        elif isinstance(rule.most, forms.Constant) and not (rule.where or rule.per or rule.within):
+            room = max(0, rule.most.state[1])
+            ends = {tool: added_by(scene, [tool], rule.field) for tool in rule.tools or ()}
+            least = {tool: pair[0] for tool, pair in ends.items() if pair is not None}
+        least = {tool: least[tool] for tool in greatest if least.get(tool, 0) > 0}
+        for tool, amount in least.items():
+            calls = Fraction(room, amount) // 1
+            many[tool] = min(calls, many.get(tool, calls))
+        if least.keys() == greatest.keys():
+            times = [Fraction(most, least[tool]) for tool, most in greatest.items()]
+            yield room * max(times, default=0)
+    if many.keys() == greatest.keys():
+        yield sum([most * many[tool] for tool, most in greatest.items()])
 
 
 def is_contradiction(scene: Scene, facts: Sequence[tuple[Fact, Fraction]]) -> bool:

@@ -34,7 +34,6 @@ from tcc_certs.proof.questions import (
 )
 from tcc_certs.session.machine import SessionMachine
 from tcc_certs.values.numbers import canonical_number
-from tcc_certs.values.places import exact_number
 from tcc_runtime.exact.concrete import (
     MAX_REPAIRS,
     PLAN,
@@ -234,7 +233,9 @@ def _answered(work: _Work) -> Answer:
         parts = parts_of(rules, policy, work.plans)
     except Unsupported as why:
         try:
-            _exceeded(work, rules)
+            for rule in rules:
+                if rule.kind == "total":
+                    _exceeded(work, _maker(work, rule))
         except _Refuted as refuted:
             return Answer(verdict="refuted", session=refuted.session)
         except OutOfTime:
@@ -410,6 +411,10 @@ def _lengthened(work: _Work, maker: Maker, part: Part) -> None:
     limit = work.question.statements[part.statement]
     if not isinstance(limit, Limit):
         return
+    try:
+        _exceeded(work, maker)
+    except OutOfTime:
+        return
     end = work.clock() + max(0.0, work.end - work.clock()) * LENGTHENED
     for where in _amounts_of(maker, limit, part):
         asked = reachable(limit.of, (*limit.where, *where))
@@ -446,17 +451,14 @@ def _compared(operator: str, name: str, value: Any) -> Node:
     return Compare(operator, Word(name), Number(number))
 
 
-def _exceeded(work: _Work, rules: Sequence[Rule]) -> None:
-    """Look for a session beyond a total.
+def _exceeded(work: _Work, maker: Maker) -> None:
+    """Look for a session beyond a limit or a total, along a path of the automaton.
 
     Raises:
         _Refuted: one was found.
     """
-    for rule in rules:
-        maker = _maker(work, rule)
-        if rule.kind == "total" and work.router is not None:
-            for draft in work.router.exceeding(maker, rule.what, exact_number(rule.total)):
-                _try(work, maker, draft)
+    for draft in () if work.router is None else work.router.exceeding(maker):
+        _try(work, maker, draft)
 
 
 def _tried(work: _Work, maker: Maker, model: Model) -> None:

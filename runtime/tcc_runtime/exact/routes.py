@@ -13,9 +13,12 @@ from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 from tcc_certs.errors import Rejected
-from tcc_certs.proof.plans import Step, amount_of, labels_in, set_of
+from tcc_certs.policy.forms import Constant, Rule
+from tcc_certs.proof.ground import VIEW, ground
+from tcc_certs.proof.plans import Step, labels_in, set_of
+from tcc_certs.proof.reasons import amount_of, truth_at
 from tcc_certs.session.machine import SessionMachine
-from tcc_certs.values.places import NONE, UNKNOWN
+from tcc_certs.values.places import NONE, UNKNOWN, exact_number
 from tcc_runtime.exact.concrete import Draft, Maker, plain_draft
 from tcc_runtime.exact.planned import SearchedPlan
 
@@ -62,14 +65,24 @@ class Router:
                 return self._with(maker, draft, made, steps)
         return None
 
-    def exceeding(self, maker: Maker, what: str, most: Any) -> Iterator[Draft]:
-        """Drafts along paths whose total is above a bound, those of small amounts first."""
-        others = [one.what for one in maker.policy.rules[:-1] if one.kind == "total"]
+    def exceeding(self, maker: Maker) -> Iterator[Draft]:
+        """Drafts along paths beyond the limit or the total of the question.
+
+        Those with calls of small amounts are first.
+        """
+        *others, rule = maker.policy.rules
+        if rule.kind == "total":
+            most = exact_number(rule.total)
+        elif rule.kind == "limit" and isinstance(rule.most, Constant):
+            most = rule.most.state[1]
+        else:
+            return
+        totals = [one.what for one in others if one.kind == "total"]
         levels: dict[Any, int] = {}
         for weight, labels in self._weights_of(maker):
             for label in labels_in(labels):
                 call = self._plan.call(label)
-                key = amount_of(call, what), weight, sum(amount_of(call, one) for one in others)
+                key = self._adds(rule, label), weight, sum(amount_of(call, one) for one in totals)
                 levels[key] = levels.get(key, 0) | 1 << label
         amounts = sorted({key[0] for key in levels if key[0] > 0})
         few = amounts[: -MAX_AMOUNTS : len(amounts) // MAX_AMOUNTS + 1]
@@ -82,6 +95,18 @@ class Router:
                 *before, last = steps
                 tool = self._plan.tool(last.label).name
                 yield self.along(maker, plain_draft(maker, tool, ()), before, last.label)
+
+    def _adds(self, rule: Rule, label: int) -> Any:
+        """What a call adds to a limit or a total; 0 of an open field."""
+        if rule.kind == "total":
+            return amount_of(self._plan.call(label), rule.what)
+        tool, states = self._plan.tool(label).name, self._plan.states(label)
+        values = {("get", ("bound", 0), name): state for name, state in states.items()}
+        where = [ground(one, {0: ("bound", 0), VIEW: ("call", 0)}) for one in rule.where]
+        if tool not in (rule.tools or ()) or any(truth_at(one, values, tool) is False
+                                                 for one in where):  # fmt: skip
+            return 0
+        return 1 if rule.field is None else states.get(rule.field, ("n", 0))[1]
 
     def _heavy(self, levels: Sequence[tuple[Any, int]], most: Any) -> list[Step] | None:
         """A path with the fewest calls whose total is above a bound.
