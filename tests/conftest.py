@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections import defaultdict
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -39,11 +40,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("slow")
         if item.get_closest_marker("sampled") is not None:
             alike[name].append(item)
-    if not alike or os.environ.get("TCC_ALL_CASES"):
-        return
-    left_out = {id(item) for cases in alike.values() for item in _left_out(cases)}
-    config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
-    items[:] = [item for item in items if id(item) not in left_out]
+    if alike and not os.environ.get("TCC_ALL_CASES"):
+        left_out = {id(item) for cases in alike.values() for item in _left_out(cases)}
+        config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
+        items[:] = [item for item in items if id(item) not in left_out]
+    _spread(items)
+
+
+def _spread(items: list[pytest.Item]) -> None:
+    """Put the files of servers evenly among the others: other workers compute while one waits."""
+    files: dict[bool, list[list[pytest.Item]]] = {True: [], False: []}
+    for path, found in groupby(items, lambda item: item.path):
+        files["mcp" in path.parts].append([*found])
+    places: list[tuple[float, bool, list[pytest.Item]]] = []
+    for waits, group in files.items():
+        count = sum(map(len, group))
+        before = 0
+        for file in group:
+            places.append(((before + len(file) / 2) / count, waits, file))
+            before += len(file)
+    items[:] = [item for *_, file in sorted(places, key=lambda one: one[:2]) for item in file]
 
 
 def _left_out(cases: list[pytest.Item]) -> list[pytest.Item]:

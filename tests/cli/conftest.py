@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from tcc.main import main
+from tcc_runtime import workers
+from tcc_runtime.workers import number_of
 from tests.cli.documents import check_printed
 
 _VERDICT = re.compile(r'^([^:\n]+: )?VALID\b|"verdict": ?"VALID"', re.MULTILINE)
@@ -32,6 +34,12 @@ class Ended:
 
 
 Tcc = Callable[..., Ended]
+
+
+@pytest.fixture(autouse=True)
+def one_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch of these tests starts one process unless it gives a number: starting takes long."""
+    monkeypatch.setattr(workers, "number_of", lambda n: number_of(1 if n is None else n))
 
 
 @pytest.fixture

@@ -15,7 +15,9 @@ from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
 from tcc_runtime.gate.gate import Gate
-from tests.mcp.speaking import SERVERS, environment, tcc
+from tests.forking import environment
+from tests.mcp.sdk import parameters
+from tests.mcp.speaking import SERVERS, serving, tcc
 
 CLIENT = ["legacy", "auto", "2026-07-28"]
 SERVER = ["handshake", "2026-07-28", "auto"]
@@ -32,15 +34,12 @@ def talk(
     executed = folder / "executed"
 
     async def whole() -> None:
-        parameters = StdioServerParameters(
-            command=sys.executable,
-            args=[
-                *("-m", "tcc", "gate", str(artifact), "--ledger", str(folder / "s.ledger")),
-                *(*options, "--", sys.executable, str(SERVERS / "official.py")),
-            ],
-            env=environment(EXECUTED=str(executed)),
+        started = parameters(
+            *("gate", str(artifact), "--ledger", str(folder / "s.ledger")),
+            *(*options, "--", *serving("official.py")),
+            EXECUTED=str(executed),
         )
-        async with Client(stdio_client(parameters), mode=mode) as client:
+        async with Client(stdio_client(started), mode=mode) as client:
             await say(client)
 
     asyncio.run(asyncio.wait_for(whole(), 60))
@@ -105,12 +104,34 @@ def test_calls_at_once_are_held_one_by_one(tmp_path: Path, artifact: Path, mode:
     assert [name for name, _ in executed] == ["open_case", "delete_case"]
 
 
+def test_both_sides_are_programs_that_the_sdk_and_the_gate_start(
+    tmp_path: Path, artifact: Path
+) -> None:
+    """Elsewhere here their processes are forked."""
+
+    async def whole() -> None:
+        started = StdioServerParameters(
+            command=sys.executable,
+            args=[
+                *("-m", "tcc", "gate", str(artifact), "--ledger", str(tmp_path / "s.ledger")),
+                *("--", sys.executable, str(SERVERS / "official.py")),
+            ],
+            env=environment(EXECUTED=str(tmp_path / "executed")),
+        )
+        async with Client(stdio_client(started)) as client:
+            assert (await client.call_tool("delete_case", {"id": "c-1"})).is_error
+            assert not (await client.call_tool("open_case", {"id": "c-1"})).is_error
+
+    asyncio.run(asyncio.wait_for(whole(), 60))
+    assert outcomes(tmp_path, artifact) == ["done"]
+
+
 @pytest.mark.parametrize("protocol", SERVER)
 def test_the_official_server_is_imported(tmp_path: Path, protocol: str) -> None:
     grammar, lock = tmp_path / "g.tcg", tmp_path / "tools.lock"
     done = tcc(
         *("import", "mcp", "-o", str(grammar), "--lock", str(lock), "--protocol", protocol),
-        *("--", sys.executable, str(SERVERS / "official.py")),
+        *("--", *serving("official.py")),
         env={"EXECUTED": str(tmp_path / "executed")},
     )
     assert done.returncode == 0, done.stderr
