@@ -50,6 +50,7 @@ REPLAYS: Suites = (
     [
         "certs/test_enclosures.py",
         "certs/test_race.py",
+        "certs/test_for_gates.py",
         "runtime/test_adapters.py",
         "cli/test_privacy.py",
         "differential/test_after.py",
@@ -62,7 +63,7 @@ WALKS: Suites = (
     ["certs/test_corecheck_strict.py", "certs/test_corecheck_upper.py"],
     ["certs/test_corecheck_random.py"],
 )
-STEPS = ["exact/test_refused_steps.py", "exact/test_refused_facts.py"]
+STEPS = ["exact/test_refused_steps.py", "exact/test_refused_facts.py", "exact/test_rows.py"]
 FORGED = ["exact/test_forged.py", "exact/test_forged_plans.py"]
 # By the beginning of a module's path: its tests in suites, the quickest suite first.
 TESTS: Sequence[tuple[str, Suites]] = (

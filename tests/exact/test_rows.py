@@ -105,6 +105,13 @@ def test_pairs_of_lists_that_have_elements_have_one() -> None:
         rules.filled(scene_of(), ("some", pairs("old", "new", same), False))
 
 
+def test_a_list_without_a_declaration_may_have_no_element() -> None:
+    calls = "source", PACK, ("calls", ("find",)), (), None, ()
+    base = "items", ("get", ("last", calls), "rows"), None
+    some = "some", ("source", PACK, base, (), None, ()), False
+    assert rules.filled(scene_of(), some) is True
+
+
 def test_a_condition_of_the_last_row_is_one_of_a_row() -> None:
     calls = "source", PACK, ("calls", ("find",)), (), None, ()
     rows = "source", PACK, ("rows", calls, ("get", ELEMENT, "rows"), 1000), (), None, ()

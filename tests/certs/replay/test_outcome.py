@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from tcc_certs.formats import ledger as lines
 from tcc_certs.formats.codec import Json
-from tcc_certs.replay import validate
+from tcc_certs.replay import validate, validation
 from tests.forgery import test_range_forgeries as ranges
 from tests.oracle_ledger.artifacts import small
 from tests.oracle_ledger.writer import chained, opening_of, reference_records, with_run_id
@@ -102,6 +105,18 @@ def test_without_a_claim_it_is_said_what_is_not_shown(told, due):
     plans = records[-1]["plans"]
     expected = due.format(gap=records[-1].get("gap"), value=plans[-1]["value"] if plans else "")
     assert found.summary == f"valid, no claim: the run replays{expected}"
+
+
+def test_a_key_that_equals_the_value_does_not_exceed_it():
+    header = SimpleNamespace(raw=False, claim_type="ScoreBound")
+    for key, says in ((7, "no key left exceeds V"), (8, "another plan may score up to")):
+        run: Any = SimpleNamespace(
+            best=SimpleNamespace(incumbent=7, ranked=[()]),
+            frontier=SimpleNamespace(top=SimpleNamespace(key=key)),
+            policy=SimpleNamespace(law="softmax"),
+            header=header,
+        )
+        assert says in validation._no_claim_text(run)
 
 
 @pytest.mark.parametrize("public", [{"beacon": b"b"}, {"nonce": b"n"}])
