@@ -63,7 +63,8 @@ WALKS: Suites = (
     ["certs/test_corecheck_strict.py", "certs/test_corecheck_upper.py"],
     ["certs/test_corecheck_random.py"],
 )
-STEPS = ["exact/test_refused_steps.py", "exact/test_refused_facts.py", "exact/test_rows.py"]
+STEPS = ["exact/test_refused_steps.py", "exact/test_refused_facts.py", "exact/test_rows.py",
+         "exact/test_bounds.py"]  # fmt: skip
 FORGED = ["exact/test_forged.py", "exact/test_forged_plans.py"]
 # By the beginning of a module's path: its tests in suites, the quickest suite first.
 TESTS: Sequence[tuple[str, Suites]] = (

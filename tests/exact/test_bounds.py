@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from tcc_certs.errors import Rejected
 from tcc_certs.policy import meaning
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.course import Course
-from tcc_certs.policy.meaning import amount_of, policy_of
+from tcc_certs.policy.meaning import Policy, amount_of, policy_of
 from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.reasons import bounds_of
 from tcc_certs.proof.scene import Scene
@@ -116,6 +117,13 @@ def test_limits_bound_a_total(bounds: str, asked: str, bound: int | None) -> Non
     core = artifact_of(f"{text}{bounds}\n").core
     found = list(bounds_of(Scene(policy_of(core), None), asked))
     assert (min(found) // 1 if found else None) == bound
+
+
+def test_a_call_that_is_none_of_the_core_has_a_depth() -> None:
+    core = artifact_of(f"{TOTALS}limit count(read | send) <= 4\n").core
+    without = replace(core, calls=tuple([one for one in core.calls if one.text != "rest"]))
+    for what, bounds in (("depth", []), ("price", [20, 28])):
+        assert list(bounds_of(Scene(Policy(without), None), what)) == bounds
 
 
 def test_a_total_that_a_call_may_lower_bounds_no_other() -> None:

@@ -449,7 +449,8 @@ def amount_of(call: Call, what: str) -> Any:
 def bounds_of(scene: Scene, what: str) -> Iterator[Any]:
     """Numbers that no total exceeds: one for each limit or total, and one for all together."""
     core = scene.policy.core
-    found = dict.fromkeys(core.tool_of, Fraction(0))
+    # A call that is none of the core counts under `limit depth`, and adds nothing to other totals.
+    found = dict.fromkeys(core.tool_of, Fraction(what == "depth"))
     for call in core.calls:
         name = core.tools[call.tool].name
         found[name] = max(found[name], Fraction(amount_of(call, what)))
