@@ -303,8 +303,8 @@ def test_a_statement_ends_with_its_parentheses() -> None:
 
 
 def test_hundreds_of_statements_are_no_more_than_the_bound() -> None:
-    limits = "\n".join(f"limit count(a(k = {n})) <= {n % 3 + 5}" for n in range(600))
-    text = f"tool a(k: 0..599)\ntool b\nplan = a{{1,3}} b\nlimit depth <= 4\n{limits}"
+    limits = "\n".join(f"limit count(a(k = {n})) <= {n % 3 + 5}" for n in range(400))
+    text = f"tool a(k: 0..399)\ntool b\nplan = a{{1,3}} b\nlimit depth <= 4\n{limits}"
     core = compile_source(HEAD + text).core
     assert core is not None
     start = time.process_time()

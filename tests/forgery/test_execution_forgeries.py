@@ -10,6 +10,7 @@ import copy
 import json
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,6 +24,7 @@ from tcc_certs.replay.amounts import SpentAmounts
 from tcc_certs.session import SessionValidation, validate
 from tcc_runtime.account.amounts import AccountAmounts
 from tcc_runtime.adapters.adapter import Adapter
+from tests.campaigns.blocks import cases
 from tests.forgery.mutants import changes
 from tests.oracle_session.writer import KEY, sealed
 
@@ -184,7 +186,7 @@ def outcomes() -> tuple[tuple[str, str, str, int, SessionValidation], ...]:
     records = list(session()[0])
     return tuple(
         (what, member, how, at, judged(changed))
-        for at, what, member, how, changed in forged(records)
+        for at, what, member, how, changed in islice(forged(records), None, None, cases(2, 1))
     )
 
 
