@@ -53,6 +53,7 @@ ASKED: dict[str, tuple[tuple[str, str], ...]] = {
         ("limit count(refund) per order <= 10 in session", "refuted"),
         ("limit count(refund) <= 20 in session", "undecided"),
         ("limit count(exchange) per order <= 1 in session", "proved"),
+        ("before change_items require count(old) <= 50", "proved"),
         ("reachable exchange", "reachable"),
         ("before change_payment require get_user", "proved"),
     ),

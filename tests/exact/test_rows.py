@@ -13,7 +13,7 @@ from tcc_certs.proof import rules
 from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.ground import constant
 from tcc_certs.proof.plans import Plan, most_counted
-from tcc_certs.proof.reasons import value_of
+from tcc_certs.proof.reasons import facts_about, value_of
 from tcc_certs.proof.rules import Wrong
 from tcc_certs.proof.scene import Scene
 from tcc_runtime.exact.planned import plan_of
@@ -110,6 +110,19 @@ def test_a_list_without_a_declaration_may_have_no_element() -> None:
     base = "items", ("get", ("last", calls), "rows"), None
     some = "some", ("source", PACK, base, (), None, ()), False
     assert rules.filled(scene_of(), some) is True
+
+
+def test_a_known_list_has_as_many_elements_as_its_type_allows() -> None:
+    def most(of: Any, bound: Any, tag: str = "items") -> list[Any]:
+        elements = "source", PACK, (tag, of, bound), (), None, ()
+        found = facts_about(scene_of(), ("high", ("count", elements, False)))
+        return [fact.most for fact in found if fact.most]
+
+    old, answer = ("get", PACK, "old"), ("get", FIND, "rows")
+    assert most(old, 1000) == [1000]
+    assert most(old, None) == most(answer, 1000) == []
+    assert most(("get", ("last", pairs("old", "new")), "x"), 1000) == []
+    assert most(old, 1000, tag="calls") == []
 
 
 def test_a_condition_of_the_last_row_is_one_of_a_row() -> None:

@@ -179,6 +179,9 @@ def facts_about(scene: Scene, variable: Variable) -> list[Fact]:
     found.append(_at_most(low, high, False))
     if term[0] == "count" and not _may_be_missing(scene, term[1]):
         found.append(_at_most(({}, Fraction(0)), low, False))
+    match term:
+        case ("count", ("source", _, ("items", of, int() as most), *_), _) if scene.is_argument(of):
+            found.append(_at_most(high, ({}, Fraction(most)), False))
     return found
 
 
