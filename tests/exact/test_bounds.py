@@ -119,6 +119,14 @@ def test_limits_bound_a_total(bounds: str, asked: str, bound: int | None) -> Non
     assert (min(found) // 1 if found else None) == bound
 
 
+def test_a_limit_counts_tools_with_other_fields() -> None:
+    """The search asks for calls with a small `size`, which `free` lacks."""
+    bounds = "limit depth <= 0\nfinally require count(read) + sum(credit.amount) <= 3\n"
+    given = TEXT.split("limit price")[0] + bounds
+    found = tcc.prove(artifact_of(given), "limit count(send | free) <= 0 in session", timeout=2)
+    assert found.verdict in ("proved", "undecided")
+
+
 def test_a_call_that_is_none_of_the_core_has_a_depth() -> None:
     core = artifact_of(f"{TOTALS}limit count(read | send) <= 4\n").core
     without = replace(core, calls=tuple([one for one in core.calls if one.text != "rest"]))

@@ -419,9 +419,12 @@ def _lengthened(work: _Work, maker: Maker, part: Part) -> None:
     for where in _amounts_of(maker, limit, part):
         asked = reachable(limit.of, (*limit.where, *where))
         left = max(0.0, end - work.clock()) / 2
-        found = answer(
-            work.core, asked, work.gate, plan=work.make_plan, timeout=left, clock=work.clock
-        )
+        try:
+            found = answer(
+                work.core, asked, work.gate, plan=work.make_plan, timeout=left, clock=work.clock
+            )
+        except Rejected:  # a counted tool lacks the field
+            continue
         work.states += found.states
         if found.session is None:
             continue
