@@ -9,6 +9,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -65,9 +66,10 @@ SUBPACKAGES = {
 }
 
 
-def modules(package: str) -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(PACKAGES[package].rglob("*.py")):
-        yield path, ast.parse(path.read_text(encoding="utf-8"))
+@lru_cache(maxsize=1)  # tests of one package follow each other
+def modules(package: str) -> list[tuple[Path, ast.Module]]:
+    paths = sorted(PACKAGES[package].rglob("*.py"))
+    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -78,7 +80,7 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield node.module.split(".")[0]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", PACKAGES, scope="module")
 def test_a_package_imports_the_standard_library_and_what_it_is_allowed(package: str) -> None:
     allowed = OUTSIDE[package] | {package} | set(sys.stdlib_module_names)
     extras = EXTRAS.get(package, set())
@@ -91,13 +93,15 @@ def test_a_package_imports_the_standard_library_and_what_it_is_allowed(package: 
         assert found <= extras, path
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", PACKAGES, scope="module")
 def test_no_module_asserts(package: str) -> None:
     for path, tree in modules(package):
         assert not [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Assert)], path
 
 
-@pytest.mark.parametrize("package", ["tcc_certs", "tcc_compiler", "tcc_runtime", "tcc_experiments"])
+@pytest.mark.parametrize(
+    "package", ["tcc_certs", "tcc_compiler", "tcc_runtime", "tcc_experiments"], scope="module"
+)
 def test_only_the_command_line_prints_and_exits(package: str) -> None:
     for path, tree in modules(package):
         called = {
@@ -113,7 +117,7 @@ SPEAKERS = {"tcc_certs": "verbs/answer.py", "tcc": "screen.py"}
 SPEAKS = {"echo", "secho", "print", "print_exception", "print_exc", "stdout", "stderr", "show"}
 
 
-@pytest.mark.parametrize("package", SPEAKERS)
+@pytest.mark.parametrize("package", SPEAKERS, scope="module")
 def test_text_leaves_a_package_at_one_place(package: str) -> None:
     for path, tree in modules(package):
         name = path.relative_to(PACKAGES[package]).as_posix()
@@ -141,7 +145,7 @@ def test_the_kernel_has_no_floats() -> None:
             assert not divides or joins_paths, path
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", PACKAGES, scope="module")
 def test_every_public_definition_is_documented(package: str) -> None:
     for path, tree in modules(package):
         assert ast.get_docstring(tree), path

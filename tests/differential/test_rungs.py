@@ -199,7 +199,7 @@ def test_deep_and_wide_runs_have_one_ledger(race):
 
 
 @pytest.mark.parametrize("race", ["rest", "coupled"])
-@pytest.mark.parametrize("lengths", [(12,), pytest.param((14, 16, 19), marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("lengths", [(12, 19), pytest.param((14, 16), marks=pytest.mark.campaign)])
 def test_a_share_of_next_to_nothing_has_one_ledger(race, lengths):
     # Of 300 calls tau is 2^-684, beyond doubles; one call that costs nothing, or up to twenty of
     # weight 2^-64.
