@@ -58,6 +58,8 @@ REPLAYS: Suites = (
     ["forgery/test_privacy_forgeries.py", "forgery/test_account_forgeries.py"],
 )
 WHOLE = ("certs/test_upper.py", "certs/test_kernel.py")
+ENDLESS = ["certs/test_for_gates.py", "certs/test_cyclic_forgeries.py", "certs/test_cyclic.py"]
+FORMS = ["certs/test_codec.py", "certs/test_ledger_forms.py", "certs/test_record_tables.py"]
 WALKS: Suites = (
     ["certs/test_corecheck.py", "certs/test_corecheck_statements.py"],
     ["certs/test_corecheck_strict.py", "certs/test_corecheck_upper.py"],
@@ -69,15 +71,17 @@ FORGED = ["exact/test_forged.py", "exact/test_forged_plans.py"]
 # By the beginning of a module's path: its tests in suites, the quickest suite first.
 TESTS: Sequence[tuple[str, Suites]] = (
     ("formats/container", [["certs/test_container.py"]]),
-    ("formats/codec", [["certs/test_codec.py"]]),
-    ("formats/artifact", [["certs/test_manifest.py", "certs/test_manifest_tables.py"], WHOLE]),
+    ("formats/codec", [["certs/test_codec.py", "certs/test_plain.py"],
+                       ["certs/policy/test_reader_tables.py", *FORMS], ["certs/values"]]),
+    ("formats/artifact", [["certs/test_manifest.py", "certs/test_manifest_tables.py"], WHOLE,
+                          ENDLESS]),
     ("formats/schema", [["certs/test_manifest.py", "certs/test_manifest_tables.py"],
-                        ["certs/policy/test_reader_tables.py"]]),
+                        ["certs/policy/test_reader_tables.py", *FORMS]]),
     ("formats/ledger", [["certs/test_ledger.py", "certs/test_ledger_forms.py", *REPLAYS[0]],
                         *REPLAYS[1:]]),
-    ("state_rules", [["certs/test_state_rules.py", "certs/rules"], WHOLE]),
+    ("state_rules", [["certs/test_state_rules.py", "certs/rules"], WHOLE, ENDLESS]),
     ("cyclic_rules", [["certs/test_cyclic_forgeries.py"], ["certs/test_cyclic.py"]]),
-    ("kernel", [["certs/rules"], WHOLE]),
+    ("kernel", [["certs/rules"], WHOLE, ENDLESS, ["certs/test_corecheck_strict.py"]]),
     ("rounded", [["certs/rules"], WHOLE]),
     ("call_rules", [["certs/rules"], WHOLE, ["certs/test_corecheck_strict.py"]]),
     ("strict", [["certs/rules"], WHOLE, ["certs/test_corecheck_strict.py"]]),

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import Automaton, read_artifact, view
 from tcc_certs.formats.codec import encode
 from tcc_certs.kernel import CheckedArtifact, check
@@ -17,6 +18,7 @@ from tcc_certs.policy.core import Core
 from tcc_certs.policy.expressions import walk
 from tcc_certs.policy.plans import Expr, Repeat
 from tcc_certs.policy.reader import core_json, read_core
+from tcc_certs.replay.language import read_language
 from tcc_certs.report import check_artifact
 from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core, compile_text
@@ -250,3 +252,14 @@ def test_the_bytes_do_not_depend_on_hash_seeds() -> None:
         for seed in ("0", "1", "77")
     }
     assert made == {compiled(DESK)}
+
+
+def test_the_shortest_plan_has_as_many_calls_as_the_depth_allows() -> None:
+    text = 'grammar g version "1"\ntool a\ntool b\nplan = a* b b\nlimit depth <= 2\n'
+    assert check(compiled(text)).automaton.cyclic
+
+
+def test_plans_without_a_bound_have_no_race_counts() -> None:
+    with pytest.raises(Rejected) as refused:
+        read_language(check(compiled(DESK)))
+    assert refused.value.code is Code.ENDLESS
