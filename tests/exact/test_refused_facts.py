@@ -706,6 +706,24 @@ def test_no_end_is_nearer_than_that_of_free_tools_if_the_depth_is_counted() -> N
     assert open_reason(endless(f"{far}{depth}{NO_END}\n")) != ""
 
 
+def test_no_answer_leads_nearer_to_an_end_than_another_if_the_depth_is_counted() -> None:
+    """After two calls of `peek` the gate lets `look` through: with `yes` the session may end."""
+    text = """grammar ends version "1"
+tool peek
+tool look gives (v: yes | no)
+plan = peek* (look(v = yes) | look(v = no) peek peek)
+"""
+    alike = text.replace("look(v = yes)", "look(v = yes) peek peek")
+    depth = "limit depth <= 4\n"
+    assert open_reason(endless(text)) == open_reason(endless(f"{alike}{depth}")) == ""
+    assert open_reason(endless(f"{text}{depth}")) != ""
+    with tcc.Gate(tcc.compile_text(f"{text}{depth}", purpose="gate")) as gate:
+        for tool, answer in (("peek", None), ("peek", None), ("look", {"v": "no"})):
+            with gate.call(tool) as permit:
+                permit.done(answer)
+        assert gate.check("peek").code == "R201" and not gate.may_finish
+
+
 def test_a_statement_that_the_automaton_leaves_to_the_gate_restricts_few_tools() -> None:
     """It refuses calls of `peek` alone, so `seek` stays free."""
     text = """grammar ends version "1"

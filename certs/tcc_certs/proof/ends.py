@@ -12,7 +12,7 @@ A tool is free if the automaton holds every statement that restricts it.  Such a
 calls as the automaton does if the outcomes of its calls are known, and no error of a call that it
 looks at was read.  So does a statement that an automaton with cycles leaves to the gate, and it
 restricts only the tools that its table refuses.  With a total of depth no other way to an end may
-be shorter than that of free tools.
+be shorter than that of free tools, and no answer of a call may lead nearer to an end than another.
 Cost: one pass over the automaton, and the tables of the statements.
 """
 
@@ -53,14 +53,11 @@ def stuck(plan: Plan) -> Iterator[Stuck]:
         first: dict[Any, int] = {}
         for _, labels in plan.row(state):
             for label in labels_in(labels):
-                tool, states = plan.tool(label), plan.states(label)
-                answers = [one.name for one in tool.answers if one.type is None]
+                states = plan.states(label)
+                answers = [one.name for one in plan.tool(label).answers if one.type is None]
                 if not answers:
                     continue
-                key = (
-                    tool.name,
-                    *[(name, one) for name, one in states.items() if name not in answers],
-                )
+                key = _asked(plan, label)
                 found.setdefault(key, set()).add(tuple([states[name] for name in answers]))
                 first.setdefault(key, label)
         for key, some in found.items():
@@ -102,7 +99,30 @@ def open_reason(plan: Plan) -> str:
         return "each way to an end has a call that a statement may refuse"
     if is_counted and any(plan.automaton.calls_to_go[state] < calls[state] for state in calls):
         return "each way to an end may have more calls than `limit depth` leaves"
+    if is_counted and _has_longer_answers(plan):
+        return "after an answer each way to an end may have more calls than `limit depth` leaves"
     return ""
+
+
+def _has_longer_answers(plan: Plan) -> bool:
+    """Return whether an end is nearer after one answer of a call than after another one.
+
+    A gate lets a call through if `limit depth` leaves enough calls after one of its answers.
+    """
+    for state in plan.reached():
+        found: dict[Any, int] = {}
+        for target, labels in plan.row(state):
+            left = plan.automaton.calls_to_go[target]
+            for label in labels_in(labels):
+                if found.setdefault(_asked(plan, label), left) != left:
+                    return True
+    return False
+
+
+def _asked(plan: Plan, label: int) -> Any:
+    """The tool and the listed arguments of a call."""
+    tool, states = plan.tool(label), plan.states(label)
+    return tool.name, *[states[one.name] for one in tool.arguments if one.type is None]
 
 
 def _is_nondeterministic(plan: Plan) -> bool:
