@@ -22,20 +22,21 @@ tool look(k: text, n: integer 0 .. 2) gives (v: yes | no, m: integer 0 .. 2, w: 
   errors mean failed
   price 1
 }
-tool ok(k: text) gives (v: yes | no) { price 1 price 3 when v = yes }
+tool ok(k: text, d: integer 0 .. 2) gives (v: yes | no) { price 1 price 3 when v = yes }
 tool act(k: text, n: integer 0 .. 2, z?: text, e: x | y) {
   errors mean failed
   price 2
   price 4 when e = y
 }
-tool pack(k: text, t: list min 1 max 3 of (s: text, p: integer 0 .. 2, q?: text))
+tool pack(k: text, d: integer -2 .. 1,
+    t: list min 1 max 3 of (s: text, p: integer 0 .. 2, q?: text))
   gives (r: list max 3 of (s: text, p: integer 0 .. 2, q: yes | no | *))
 tool over
 limit depth <= 40
 """
 TOOLS = ("look", "ok", "act", "pack", "over")
-FIELDS = {"look": "knvmw", "ok": "kv", "act": "knze", "pack": "ktr", "over": ""}
-ARGUMENTS = {"look": "kn", "ok": "k", "act": "knze", "pack": "kt", "over": ""}
+FIELDS = {"look": "knvmw", "ok": "kdv", "act": "knze", "pack": "kdtr", "over": ""}
+ARGUMENTS = {"look": "kn", "ok": "kd", "act": "knze", "pack": "kdt", "over": ""}
 
 
 class Drawer:
@@ -95,6 +96,8 @@ class Drawer:
         counted = f"count({of}{where}{within})"
         if rng.random() < (0.4 if tool == "act" else 0.5 if of != tool else 0):
             counted = f"sum({of}{where}.n{within})"
+        elif tool == "ok" and rng.random() < 0.4:
+            counted = f"sum(ok{where}.d{within})"
         per = rng.choice(("", " per k", " per session.g"))
         chosen = self.match("k" if tool == "ok" else "kne"[: 3 if tool == "act" else 2])
         most = rng.choice(("0", "1", "2", "3", "n" if tool != "ok" else "1", chosen))
@@ -128,6 +131,11 @@ class Drawer:
             return f"count({source}) {rng.choice(('<=', '>=', '<'))} {rng.choice('12')}"
         if kind < 0.86 and fields and "k" in fields:
             return f"unused {rng.choice(('ok', 'look'))}(same k{rng.choice(('', ', v = yes'))})"
+        if kind < 0.92 and rng.random() < 0.5:
+            of = rng.choice(("ok", "pack", "(ok | pack)"))
+            same = rng.choice(("", "(same k)")) if "k" in fields else ""
+            more = rng.choice(("", "", f" + count({of}{same})", " + count(ok)"))
+            return f"sum({of}{same}.d){more} {rng.choice(('<=', '>='))} {rng.choice('0123')}"
         if kind < 0.92 and "n" in fields:
             of = rng.choice(("act", "act", "act", "(act | look)"))
             same = rng.choice(("", "(same k)", "(n > 0)")) if "k" in fields else ""
@@ -145,7 +153,7 @@ class Drawer:
         for name in FIELDS[tool]:
             if name == "v":
                 found += [".v = yes", ".v != no"]
-            elif name in "nm":
+            elif name in "nmd":
                 found += [f".{name} >= 1", f".{name} = 0"]
                 found += [f".{name} = n"] if "n" in fields else []
             elif name == "e":
@@ -222,6 +230,8 @@ class Drawer:
         if "n" in fields:
             found += ["n >= 1", "n = 0", "n != 1", "n in 1 .. 2"]
             found += [f"n <= {self.match(fields)}", f"n = {self.match(fields)}"]
+        if "d" in fields:
+            found += ["d >= 1", "d < 0"]
         if "z" in fields:
             found += ["z != null", "z = k", 'z = "a"', "z = null"]
         if "e" in fields:
@@ -257,6 +267,8 @@ class Drawer:
         if "n" in FIELDS[tool]:
             found += ["n >= 1", "n = 0"]
             found += ["same n", "n >= this.n"] if "n" in fields else []
+        if "d" in FIELDS[tool]:
+            found += ["d >= 1", "d <= 0"]
         if "m" in FIELDS[tool]:
             found += ["m >= 1", "m = n"] + (["m = this.n", "m > this.n"] if "n" in fields else [])
         if "w" in FIELDS[tool]:
@@ -291,15 +303,19 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "t": (*_LISTS[1:9], [{**_ROWS[2], "q": "a"}, *_LISTS[-1]]),
     "k": ("a", "b"),
     "n": (0, 1, 2),
+    "d": (-2, 0, 1, 2),
     "z": (None, "a", "b"),
     "e": ("x", "y"),
 }
+_AMOUNTS = {"ok": (0, 1, 2), "pack": (-2, 0, 1)}  # of `d`
 
 
 def calls_of(tool: str) -> Iterator[dict[str, Any]]:
     """All arguments of a tool."""
     names = ARGUMENTS[tool]
     for values in product(*[_VALUES[name] for name in names]):
+        if "d" in names and values[names.index("d")] not in _AMOUNTS[tool]:
+            continue
         yield {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
 

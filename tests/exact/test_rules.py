@@ -240,7 +240,7 @@ def run(seeds: range) -> Counter[str]:
 
 
 def test_rules_hold_in_random_sessions() -> None:
-    seen = run(range(200, 320))
+    seen = run(range(300, 420))
     names = {*rules.LEMMAS, "use", "at", "witness", "domain", "count", "fact", "between",
              "most"}  # fmt: skip
     assert names <= set(seen)
