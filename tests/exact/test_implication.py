@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import tcc
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.policy.core import Core
-from tcc_certs.proof.implication import check_implication, difference, implication
+from tcc_certs.proof.implication import check_implication, difference, implication, is_any
 from tcc_compiler.names.compile import compile_source
 
 TOOLS = """tool find(order: text)
@@ -45,6 +47,16 @@ def test_a_child_with_fewer_tools_is_proved() -> None:
     found = tcc.prove(child, implies=parent)
     assert found.verdict == "proved" and found.proof is not None
     assert check_implication(found.proof, child.core, parent.core).used == (0, 1)
+
+
+def test_the_parent_has_each_call_of_the_child() -> None:
+    """A core may lack a call of its tools.  Its plan `any*` is a repetition of the others."""
+    text = 'grammar g version "1"\ntool pay(x: 1 | 2)\n'
+    child = core(text)
+    parent = replace(child, calls=child.calls[:1], patterns=(((0, 1),),))
+    assert is_any(parent)
+    assert difference(parent, child) == ""
+    assert difference(child, parent) == "call `pay(x=2)`"
 
 
 def test_a_statement_that_names_a_lacking_tool_beside_others_has_no_question() -> None:

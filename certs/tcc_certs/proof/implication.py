@@ -103,10 +103,13 @@ def difference(core: Core, other: Core) -> str:
             return f"record of the zone {name}"
     if not is_any(other) and _plans(core) != _plans(other):
         return "plans"
-    if any(isinstance(one, Total) and one.what != "depth" for one in other.statements):
-        calls = {call.text: _amounts(call) for call in other.calls}
-        if any(calls.get(call.text) != _amounts(call) for call in core.calls):
-            return "amounts of calls"
+    calls = {call.text: _amounts(call) for call in other.calls}
+    lacking = [call.text for call in core.calls if call.text not in calls]
+    if lacking:
+        return f"call `{lacking[0]}`"
+    has_totals = any(isinstance(one, Total) and one.what != "depth" for one in other.statements)
+    if has_totals and any(calls[call.text] != _amounts(call) for call in core.calls):
+        return "amounts of calls"
     return ""
 
 
