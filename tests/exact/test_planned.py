@@ -172,6 +172,21 @@ def test_many_questions_about_plans() -> None:
     assert found["proved by plans"] > 500
 
 
+def test_no_session_has_an_error_that_was_read_of_a_tool_whose_errors_may_have_an_effect() -> None:
+    """The gate lets a second `look` through only after a failed one, which `no look` leaves out."""
+    text = """grammar g version "1"
+tool look gives (v: yes | no)
+tool act
+plan = look(v = yes) act
+"""
+    question = "before look require no look"
+    assert tcc.prove(tcc.compile_text(text), question).verdict == "proved"
+    failing = text.replace("yes | no)", "yes | no) { errors mean failed }")
+    found = tcc.prove(tcc.compile_text(failing), question)
+    assert found.verdict == "refuted" and found.session is not None
+    assert [one.get("outcome") for one in found.session[:-1]] == ["answered"]
+
+
 def finished(seed: int) -> str:
     """The verdict on the ends of a drawn artifact, after all its sessions were tried."""
     rng = random.Random(f"ends {seed}")

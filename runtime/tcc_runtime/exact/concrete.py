@@ -951,7 +951,8 @@ def _changes(maker: Maker, draft: Draft, found: Replayed) -> Iterator[Draft]:
         yield from [one for one in pair if one is not None]
     for number in order[:-1]:
         yield replace(draft, order=tuple([one for one in draft.order if one != number]))
-        for outcome in ("done", "unknown", "failed", "answered"):
+        tool = maker.core.tool_of[draft.tools[number] or ""]
+        for outcome in ("done", "unknown", "failed", *["answered"] * tool.errors_failed):
             if draft.outcomes.get(number) != outcome:
                 yield replace(draft, outcomes={**draft.outcomes, number: outcome})
 
