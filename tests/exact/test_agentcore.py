@@ -21,7 +21,7 @@ from tcc_compiler.options import Options
 from tcc_compiler.pipeline import compile_core
 from tcc_runtime.analysis.twins import differing
 from tcc_runtime.artifact.load import Artifact, load
-from tcc_runtime.exact.concrete import Session, SessionCall
+from tcc_runtime.exact.values import Session, SessionCall
 
 DATA = Path(__file__).parents[1] / "data" / "policies"
 NAMES = ("agentcore_banking", "agentcore_portfolio")

@@ -19,8 +19,8 @@ from tcc_certs.proof.check import check_proof
 from tcc_certs.proof.reasons import bounds_of
 from tcc_certs.proof.scene import Scene
 from tcc_runtime.exact import longer
-from tcc_runtime.exact.concrete import SessionCall
 from tcc_runtime.exact.planned import plan_of
+from tcc_runtime.exact.values import SessionCall
 
 TEXT = """grammar bounds version "1"
 given who: text

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tcc_compiler.expectations import Answered, Built
     from tcc_compiler.names.compile import Expectation
     from tcc_runtime.artifact.load import Artifact
-    from tcc_runtime.exact.concrete import Session
+    from tcc_runtime.exact.values import Session
 
 SECONDS: Final = 10.0
 

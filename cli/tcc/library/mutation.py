@@ -27,7 +27,7 @@ from tcc_runtime.exact.prove import answer
 if TYPE_CHECKING:
     from tcc_compiler.frontend import Compiled as Frontend
     from tcc_compiler.options import Options
-    from tcc_runtime.exact.concrete import Session
+    from tcc_runtime.exact.values import Session
 
 QUESTION_SECONDS: Final = 10.0
 BUDGET_SECONDS: Final = 600.0

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tcc_certs.policy.nodes import Statement
     from tcc_certs.proof.questions import Question
     from tcc_runtime.artifact.load import Artifact
-    from tcc_runtime.exact.concrete import Session, SessionCall
     from tcc_runtime.exact.prove import Answer, AskingGate, GateRefusal, Roles
+    from tcc_runtime.exact.values import Session, SessionCall
     from tcc_runtime.gate.asking.questions import Pending
     from tcc_runtime.gate.gate import Gate as RuntimeGate
 

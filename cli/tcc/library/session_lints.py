@@ -27,8 +27,8 @@ from tcc_compiler.language.diagnostics import Diagnostic, Note
 from tcc_compiler.lint.finding import Edit, LintFinding, LintNote
 from tcc_runtime.analysis.neighbours import variants
 from tcc_runtime.analysis.sessions import covers, idle_tools
-from tcc_runtime.exact.concrete import Maker
 from tcc_runtime.exact.prove import Answer, answer
+from tcc_runtime.exact.values import Maker
 
 if TYPE_CHECKING:
     from tcc_certs.policy.core import Core
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tcc_compiler.language.source import Span
     from tcc_compiler.resources import Place
     from tcc_runtime.artifact.load import Artifact
-    from tcc_runtime.exact.concrete import Session
+    from tcc_runtime.exact.values import Session
 
 SECONDS: Final = 2.5  # processor time of this process, independent of other work on the machine
 _FIRST: Final = 40.0  # steps of the engine for each question

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tcc_certs.proof.questions import Question
     from tcc_runtime.analysis.statements import WrittenStatement
     from tcc_runtime.artifact.load import Artifact
-    from tcc_runtime.exact.concrete import Session
+    from tcc_runtime.exact.values import Session
 
 _PLANS: Final = 8  # plans that are tried as sessions
 _EACH: Final = 0.5  # seconds to prove the same with fewer statements

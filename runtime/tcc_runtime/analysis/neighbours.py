@@ -18,7 +18,7 @@ from tcc_certs.policy.forms import Rule
 from tcc_certs.values.declared import NumberType
 from tcc_certs.values.fields import Field
 from tcc_certs.values.places import exact_number
-from tcc_runtime.exact.concrete import NOW_MS, Maker, Session, SessionCall, json_of, put
+from tcc_runtime.exact.values import NOW_MS, Maker, Session, SessionCall, json_of, put
 
 MOST: Final = 400
 MOST_CALLS: Final = 2000

@@ -48,9 +48,9 @@ from tcc_runtime.analysis.difference import OneSided
 from tcc_runtime.analysis.joined import Incomparable, Joined, joined
 from tcc_runtime.analysis.neighbours import together, variants
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.exact.concrete import NOW_MS, Maker, Session, SessionCall, object_of
 from tcc_runtime.exact.planned import plan_of
 from tcc_runtime.exact.prove import AskingGate, Roles, answer
+from tcc_runtime.exact.values import NOW_MS, Maker, Session, SessionCall, object_of
 
 SECONDS: Final = 10.0  # for a comparison
 _FIRST: Final = 1.0  # seconds for a question before other sessions are tried

@@ -21,7 +21,7 @@ from tcc_certs.policy.nodes import UNITS
 from tcc_certs.values.fields import Field
 from tcc_runtime.analysis.mutants import names_in
 from tcc_runtime.artifact.load import Artifact
-from tcc_runtime.exact.concrete import NOW_MS, Maker, Session, SessionCall, json_of, put
+from tcc_runtime.exact.values import NOW_MS, Maker, Session, SessionCall, json_of, put
 from tcc_runtime.gate.asking.questions import Pending
 from tcc_runtime.gate.calls import quiet
 from tcc_runtime.gate.gate import Gate

@@ -22,9 +22,11 @@ from tcc_certs.proof.ends import Stuck, open_reason, stuck
 from tcc_certs.proof.plans import Step
 from tcc_certs.proof.questions import Question
 from tcc_certs.session.machine import SessionMachine
-from tcc_runtime.exact.concrete import Maker, Session, done, plain_draft, repaired, replayed
+from tcc_runtime.exact.drafts import plain_draft
 from tcc_runtime.exact.planned import SearchedPlan
+from tcc_runtime.exact.repairs import repaired, replayed
 from tcc_runtime.exact.routes import Router
+from tcc_runtime.exact.values import Maker, Session, done
 
 if TYPE_CHECKING:
     from tcc_runtime.exact.prove import Answer, Gate

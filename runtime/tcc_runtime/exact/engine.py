@@ -6,7 +6,7 @@ on literals, and closes branches for the reasons that the kernel knows
 literals, a statement of one of its calls, or a witness.  A witness is an earlier call, or an
 element of a list, that has to exist.  Witnesses have generations, and a search has a bound on them.
 A branch that nothing can grow is a *model*: a list of calls with their literals, of which
-:mod:`tcc_runtime.exact.concrete` tries to make a session.
+:mod:`tcc_runtime.exact.drafts` tries to make a session.
 
 A closed branch says which literals it needs, so a split that its first half does not need is
 dropped (backjumping), and so is every formula that no reason names.

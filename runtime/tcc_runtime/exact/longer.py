@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from tcc_runtime.exact.concrete import Maker, Session, SessionCall, done, replayed
+from tcc_runtime.exact.repairs import replayed
+from tcc_runtime.exact.values import Maker, Session, SessionCall, done
 
 MAX_CALLS = 200  # of a session
 MAX_AGAIN = 8  # calls that are made again, and texts that are tried

@@ -34,25 +34,22 @@ from tcc_certs.proof.questions import (
 )
 from tcc_certs.session.machine import SessionMachine
 from tcc_certs.values.numbers import canonical_number
-from tcc_runtime.exact.concrete import (
-    MAX_REPAIRS,
-    PLAN,
-    Draft,
-    Maker,
-    Replayed,
-    Session,
-    counted,
-    drafts,
-    plain_draft,
-    refusing,
-    repaired,
-    replayed,
-)
+from tcc_runtime.exact.drafts import drafts, plain_draft
 from tcc_runtime.exact.ends import unfinishable, why_open
 from tcc_runtime.exact.engine import Deeper, Model, OutOfTime, Search
 from tcc_runtime.exact.longer import lengthened
 from tcc_runtime.exact.planned import SearchedPlan
+from tcc_runtime.exact.repairs import (
+    MAX_REPAIRS,
+    PLAN,
+    Replayed,
+    counted,
+    refusing,
+    repaired,
+    replayed,
+)
 from tcc_runtime.exact.routes import Router
+from tcc_runtime.exact.values import Draft, Maker, Session
 from tcc_runtime.exact.writing import proof_bytes, written
 
 ROUNDS = 4

@@ -19,8 +19,9 @@ from tcc_certs.proof.plans import Step, labels_in, set_of
 from tcc_certs.proof.reasons import amount_of, truth_at
 from tcc_certs.session.machine import SessionMachine
 from tcc_certs.values.places import NONE, UNKNOWN, exact_number
-from tcc_runtime.exact.concrete import Draft, Maker, plain_draft
+from tcc_runtime.exact.drafts import plain_draft
 from tcc_runtime.exact.planned import SearchedPlan
+from tcc_runtime.exact.values import Draft, Maker
 
 MAX_CALLS = 10  # that a route puts in order; of more it keeps the order of the draft
 MAX_PLACES = 1 << 16
