@@ -171,7 +171,7 @@ def report_proof(
     if other is None:
         lines = [f"VALID: {says} {'; '.join(asked)}".rstrip()]
     else:
-        lines = [f"VALID: every session of {core.name} is a session of {other.name}"]
+        lines = [f"VALID: every session of {core.name} satisfies the policy of {other.name}"]
         lines += [f"the core of {other.name}: {core_digest(other)}"]
         lines += [f"each satisfies {text}" for text in texts]
     lines += [f"by {statement_text(core.statements[number])}" for number in checked.used]

@@ -75,7 +75,7 @@ def test_a_proof_about_another_policy_does_not_show_that_it_allows_every_session
     about = ("check", proof, "--artifact", artifact, "--implies")
     allowed = tcc(*about, looser)
     assert allowed.code == 0
-    assert allowed.out.startswith("VALID: every session of shop is a session of shop\n")
+    assert allowed.out.startswith("VALID: every session of shop satisfies the policy of shop\n")
     refused = tcc(*about, other)
     assert refused.code == 1 and refused.out.startswith("INVALID: T102 ")
     assert kernel([str(one) for one in (*about, artifact)]) == 1
