@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
-from tcc_certs.policy import forms
+from tcc_certs.policy import forms, plans
 from tcc_certs.policy.core import Core
 from tcc_certs.policy.forms import Condition, Rule, Source, Term, Tools
 from tcc_certs.policy.history import ANSWERED, DONE, FAILED, Call, Draw, History, Wanted
@@ -1092,14 +1092,19 @@ def _amounts(core: Core) -> Mapping[str, AmountTable]:
     for call in core.calls:
         tool = core.tools[call.tool]
         states = [values[at] for values, at in zip(known[call.tool], call.values, strict=True)]
-        amounts = {
-            "price": call.price,
-            "latency": call.latency,
-            "cost": Fraction(call.cost_high, NANO),
-            "epsilon": Fraction(call.epsilon, NANO),
-        }
-        found[tool.name].rows.append((tuple(states), amounts))
+        found[tool.name].rows.append((tuple(states), totals_of(call)))
     return found
+
+
+def totals_of(call: plans.Call) -> dict[str, Any]:
+    """Return what a call of the core adds to each total; the cost is its greatest one."""
+    return {
+        "depth": 1,
+        "price": call.price,
+        "latency": call.latency,
+        "cost": Fraction(call.cost_high, NANO),
+        "epsilon": Fraction(call.epsilon, NANO),
+    }
 
 
 def amount_of(

@@ -138,7 +138,7 @@ def _check_ends(plans: Plans) -> None:
 
 
 class _Branch(NamedTuple):
-    """A branch that is open: what was there where it began, and what it begins with."""
+    """An open branch: the sizes of the lists where it began, and the function that begins it."""
 
     formulas: int
     actors: int
@@ -286,10 +286,10 @@ class Argument:
         self._branches([lambda case=case: begin(case) for case in found])  # type: ignore[misc]
         return False
 
-    # What steps name.
+    # References in steps.
 
     def literal(self, number: Any) -> Ground:
-        """The literal of a number; all its calls are there."""
+        """Return the literal of a number; the branch has all its calls."""
         literal = self.scene.literals[_number(number)]
         if any(call >= len(self.scene.actors) for call in calls_in(literal)):
             raise Wrong

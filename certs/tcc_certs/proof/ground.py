@@ -43,7 +43,7 @@ def ground(form: Any, levels: Levels, depth: int = 0) -> Ground:
     """Return the ground object of a condition or a term.
 
     Args:
-        levels: what the elements of free levels are, and under `VIEW` the deciding call.
+        levels: the ground terms of elements of free levels, and under `VIEW` the deciding call.
         depth: how many sources are around the form.
     """
 
@@ -147,7 +147,7 @@ def rewritten(of: Ground, leaf: Callable[[Ground, int], Ground | None], depth: i
     """Return a ground object with parts replaced.
 
     Args:
-        leaf: what a part becomes, by the number of sources around it; None: look inside.
+        leaf: returns the replacement of a part inside so many sources; None: look inside it.
     """
     found = leaf(of, depth)
     if found is not None:
@@ -174,7 +174,7 @@ def rewritten(of: Ground, leaf: Callable[[Ground, int], Ground | None], depth: i
 
 
 def at_call(of: Ground, element: Ground) -> Ground:
-    """Return what is inside a source, for one of its elements."""
+    """Return a part of a source with its bound element replaced by `element`."""
 
     def leaf(part: Ground, depth: int) -> Ground | None:
         if part[0] == "get" and part[1] == ("bound", depth) and element[0] == "const":
@@ -250,7 +250,7 @@ def parts(of: Ground) -> Iterator[Ground]:
 def direct_parts(of: Ground) -> Iterator[Ground]:
     """A ground object and the terms inside it that its own atom evaluates.
 
-    The conditions of a source are atoms of their own, and so is the term of a sum.
+    The conditions of a source and the term of a sum are separate atoms.
     """
     stack: list[Any] = [of]
     while stack:
@@ -290,7 +290,7 @@ def picked(of: Ground, source: Ground, element: Ground) -> Ground:
             return element
         if part[0] == "get" and part[1] == wanted and element == MISSING:
             return MISSING
-        if part[0] == "source":  # its conditions and marks are atoms of their own
+        if part[0] == "source":  # its conditions and marks are separate atoms
             return "source", part[1], rewritten(part[2], leaf, depth), *part[3:]
         if part[0] in ("every", "sum"):
             return part[0], rewritten(part[1], leaf, depth), part[2]

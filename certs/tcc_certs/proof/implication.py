@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tcc_certs.errors import Code, Rejected, ensure
 from tcc_certs.policy.core import Core
-from tcc_certs.policy.meaning import policy_of
+from tcc_certs.policy.meaning import policy_of, totals_of
 from tcc_certs.policy.nodes import Node, Total, Word, roots_of, statement_text, walk
-from tcc_certs.policy.plans import Call
 from tcc_certs.proof.check import CheckedProof, check_proof
 from tcc_certs.proof.plans import Plan
 from tcc_certs.proof.questions import Question, rules_of
@@ -103,12 +102,12 @@ def difference(core: Core, other: Core) -> str:
             return f"record of the zone {name}"
     if not is_any(other) and _plans(core) != _plans(other):
         return "plans"
-    calls = {call.text: _amounts(call) for call in other.calls}
+    calls = {call.text: totals_of(call) for call in other.calls}
     lacking = [call.text for call in core.calls if call.text not in calls]
     if lacking:
         return f"call `{lacking[0]}`"
     has_totals = any(isinstance(one, Total) and one.what != "depth" for one in other.statements)
-    if has_totals and any(calls[call.text] != _amounts(call) for call in core.calls):
+    if has_totals and any(calls[call.text] != totals_of(call) for call in core.calls):
         return "amounts of calls"
     return ""
 
@@ -117,11 +116,6 @@ def _plans(core: Core) -> object:
     """All that plans of a core follow from, but its statements."""
     tools = [(tool.name, tool.takes, tool.gives, tool.strict) for tool in core.tools]
     return core.plan, core.rules, core.patterns, core.calls, core.start, core.goals, tools
-
-
-def _amounts(call: Call) -> object:
-    """All that totals of a session add up."""
-    return call.cost_low, call.cost_high, call.price, call.latency, call.epsilon
 
 
 def is_any(core: Core) -> bool:

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple, TypeAlias
 from tcc_certs.errors import Code, Rejected
 from tcc_certs.formats.artifact import Automaton
 from tcc_certs.policy.core import Core, Tool
-from tcc_certs.policy.meaning import Truth
+from tcc_certs.policy.meaning import Truth, totals_of
 from tcc_certs.policy.plans import Call
 from tcc_certs.proof.ground import VIEW, Ground, ground, parts, rewritten
-from tcc_certs.proof.reasons import added_by, amount_of, counted_of, evaluated, truth_at
+from tcc_certs.proof.reasons import added_by, counted_of, evaluated, truth_at
 from tcc_certs.proof.rules import Wrong, operands
 from tcc_certs.proof.scene import Scene
 from tcc_certs.values.fields import Field
@@ -646,7 +646,7 @@ def is_total_of_plans(plan: Plan, what: str, most: str) -> bool:
     weights: dict[Any, int] = {}
     for tool in plan.core.tools:
         for label in plan.labels(tool.name):
-            weight = amount_of(plan.call(label), what)
+            weight = totals_of(plan.call(label))[what]
             weights[weight] = weights.get(weight, 0) | 1 << label
     found = plan.heaviest(list(weights.items()))
     bound = exact_number(most)

@@ -30,7 +30,7 @@ from tcc_certs.values.places import exact_number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a proof is about.
+    """The question that a proof answers.
 
     Attributes:
         kind: ``statement`` (every session satisfies it), ``implies`` (every session satisfies all
@@ -144,7 +144,7 @@ def parts_of(rules: Sequence[Rule], policy: Policy, plans: Plans) -> list[Part]:
 
 
 def _has_total(rule: Rule, policy: Policy) -> bool:
-    """Whether the policy has a total of the same kind that is as tight."""
+    """Return whether the policy has a total of the same kind that is as tight."""
     most = exact_number(rule.total)
     return any(
         one.kind == "total" and one.what == rule.what and exact_number(one.total) <= most
@@ -175,7 +175,7 @@ def stricter(policy: Policy, rule: Rule, tool: str | None) -> list[int]:
 
 
 def begun(policy: Policy, rule: Rule, kind: str, tool: str | None) -> tuple[Scene, list[Formula]]:
-    """The scene in which a call breaks a statement, and what holds of it."""
+    """Return the scene in which a call breaks a statement, and the formulas that hold there."""
     scene = Scene(policy, rule)
     call = scene.enter(tool)
     this = ("call", call)

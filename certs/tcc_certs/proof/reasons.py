@@ -18,8 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tcc_certs.policy import forms, meaning
 from tcc_certs.policy.kinds import walk
-from tcc_certs.policy.meaning import NANO, Truth
-from tcc_certs.policy.plans import Call
+from tcc_certs.policy.meaning import Truth, totals_of
 from tcc_certs.proof.ground import VIEW, Ground, ground, rewritten
 from tcc_certs.proof.rules import Wrong, includes
 from tcc_certs.proof.scene import Formula, Scene, calls_in, is_plain, order
@@ -40,7 +39,7 @@ class Fact(NamedTuple):
 
 
 def value_of(formula: Formula, truths: Truths) -> bool | None:
-    """Whether a formula is true; None: it is not decided yet."""
+    """Return whether a formula is true; None: it is not decided yet."""
     if isinstance(formula, bool):
         return formula
     tag, inner, *sign = formula
@@ -94,7 +93,7 @@ def ends_of(scene: Scene, term: Ground) -> _Ends:
 
 
 def _is_point(scene: Scene, term: Ground) -> bool:
-    """Whether both ends of a term are finite, or none is: a product needs both."""
+    """Return whether both ends of a term are finite, or none is: a product needs both."""
     is_count = term[0] == "count" and term[1][2][0] == "calls"
     return is_count or scene.is_number(term) or scene.declared(term) is not None
 
@@ -186,7 +185,7 @@ def facts_about(scene: Scene, variable: Variable) -> list[Fact]:
 
 
 def _may_be_missing(scene: Scene, source: Ground) -> bool:
-    """Whether the elements of a source may be those of a list that is missing: it has no count."""
+    """Return whether a source may have the elements of a missing list, and so no count."""
     match source[2]:
         case ("calls" | "merged", *_):
             return False
@@ -253,7 +252,7 @@ class Counted(NamedTuple):
 
 
 def counted_of(scene: Scene, variable: Variable) -> Counted | None:
-    """What a variable counts; None: it is no count and no sum over calls."""
+    """Return the calls that a variable counts; None: it is no count and no sum over calls."""
     match variable:
         case ("value", ("counted", limit, call)) if scene.rules[limit].kind == "limit":
             return _of_limit(scene, scene.rules[limit], call)
@@ -270,7 +269,7 @@ def counted_of(scene: Scene, variable: Variable) -> Counted | None:
 
 
 def _of_limit(scene: Scene, rule: Any, view: Ground) -> Counted:
-    """What a limit counts for a call."""
+    """Return the calls that a limit counts when it decides the call `view`."""
     keys = [_key_of(scene, rule, term, view) for term in rule.per]
     return Counted(
         view=view,
@@ -314,7 +313,7 @@ def _normal(condition: Ground) -> Ground:
 
 
 def _is_part(one: Counted, other: Counted) -> bool:
-    """Whether every call that `one` adds up is one that `other` adds up."""
+    """Return whether `other` adds up all calls that `one` adds up."""
     if one.view != other.view or one.across > other.across or other.keys is None:
         return False
     if one.is_limit is not other.is_limit and (one.has_time or other.has_time):
@@ -396,14 +395,14 @@ def most_before(scene: Scene, variable: Variable, statement: int) -> Any | None:
 
 
 def _is_never_negative(scene: Scene, what: str) -> bool:
-    """Whether no call has an amount below 0 under a total."""
+    """Return whether no call has an amount below 0 under a total."""
     if what not in scene.amounts:
         scene.amounts[what] = _least(scene, what, scene.policy.core.tool_of, ()) >= 0
     return bool(scene.amounts[what])
 
 
 def _is_bounded(scene: Scene, counted: Counted, rule: Any) -> bool:
-    """Whether a limit counts each counted call together with the earlier ones."""
+    """Return whether a limit counts each counted call together with the earlier ones."""
     part = _of_limit(scene, rule, counted.view)
     if part.keys is None:
         return False
@@ -441,14 +440,6 @@ def _least_of(scene: Scene, what: str, name: str, where: Iterable[Ground]) -> An
     return min(found, default=0)
 
 
-def amount_of(call: Call, what: str) -> Any:
-    """Return what a call adds to a total."""
-    return {
-        "depth": 1, "price": call.price, "latency": call.latency,
-        "cost": Fraction(call.cost_high, NANO), "epsilon": Fraction(call.epsilon, NANO),
-    }[what]  # fmt: skip
-
-
 def bounds_of(scene: Scene, what: str) -> Iterator[Any]:
     """Numbers that no total exceeds: one for each limit or total, and one for all together."""
     core = scene.policy.core
@@ -456,7 +447,7 @@ def bounds_of(scene: Scene, what: str) -> Iterator[Any]:
     found = dict.fromkeys(core.tool_of, Fraction(what == "depth"))
     for call in core.calls:
         name = core.tools[call.tool].name
-        found[name] = max(found[name], Fraction(amount_of(call, what)))
+        found[name] = max(found[name], Fraction(totals_of(call)[what]))
     greatest = {tool: most for tool, most in found.items() if most}
     many: dict[str, Any] = {}  # the most calls of a tool
     for rule in scene.policy.rules:
@@ -481,7 +472,7 @@ def bounds_of(scene: Scene, what: str) -> Iterator[Any]:
 
 
 def is_contradiction(scene: Scene, facts: Sequence[tuple[Fact, Fraction]]) -> bool:
-    """Whether a combination of facts with multipliers of at least 0 says that 0 < 0 or less."""
+    """Return whether facts, with multipliers of at least 0, add up to 0 < 0 or 0 <= -n."""
     terms: dict[Variable, Fraction] = {}
     most, strict = Fraction(0), False
     for fact, factor in facts:
@@ -551,7 +542,7 @@ def renaming(equalities: Iterable[Ground]) -> tuple[dict[Ground, Ground], bool]:
 
 
 def renamed(literal: Ground, names: Mapping[Ground, Ground]) -> Ground:
-    """A literal with each term replaced by the one that stands for it."""
+    """Return a literal with terms replaced by their representatives in `names`."""
 
     def leaf(part: Ground, _: int) -> Ground | None:
         return names.get(part)

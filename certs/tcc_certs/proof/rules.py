@@ -31,7 +31,7 @@ from tcc_certs.values.places import NONE, UNKNOWN, listed_states, rest_of
 
 
 class Wrong(Exception):
-    """A rule does not apply to what it names."""
+    """A rule does not apply to the literals, calls or statements of its step."""
 
 
 class Case(NamedTuple):
@@ -106,7 +106,7 @@ def enter(scene: Scene, case: Case) -> int | None:
 
 
 def witness(scene: Scene, literal: Ground, case: Case, call: int | None) -> Formula:
-    """What holds of the witness of a literal: `call`, or nothing."""
+    """Return the formula that holds of the witness of a literal: `call`, or nothing."""
     this = None if call is None else scene.this(call)
     match literal:
         case ("some", source, negative):
@@ -163,7 +163,7 @@ def _at(call: int | None) -> int:
 
 
 def entered(scene: Scene, call: int) -> list[Formula]:
-    """What holds of every call: it has at most one outcome.
+    """Return the formula that a call has at most one outcome.
 
     Only of a tool whose errors mean failed can an error be read that changed nothing.
     """
@@ -228,7 +228,7 @@ def leads(scene: Scene, one: int, call: int) -> Formula:
 
 
 def at(scene: Scene, literal: Ground, call: int) -> Formula:
-    """What a literal says of every call, for one call."""
+    """Return a universal literal for one call."""
     this = scene.this(call)
     lit = scene.lit(*literal)
     if this[0] == "item" and literal[0] not in ("some", "none"):
@@ -263,7 +263,7 @@ def at(scene: Scene, literal: Ground, call: int) -> Formula:
 
 
 def missing(scene: Scene, literal: Ground) -> Formula:
-    """What a literal about a last element says if there may be no element."""
+    """Return the formula of a literal about a last element, for the case that it is missing."""
     match literal:
         case ("truth", condition, negative, wanted) if picks(condition):
             source = picks(condition)[0]
@@ -282,7 +282,7 @@ _ASKED = ("some", "every", "among")  # conditions whose truth depends on the `no
 
 
 def _has_least(scene: Scene, of: Ground) -> bool:
-    """Whether a list has an element wherever it is known."""
+    """Return whether a list has an element wherever it is known."""
     types = [one.type for one in scene.declarations(of)]
     return bool(types) and all(isinstance(one, ListType) and one.least for one in types)
 
@@ -291,8 +291,8 @@ def filled(scene: Scene, literal: Ground) -> Formula:
     """Relate a literal about the elements of a list to whether the list is known.
 
     A known list of a type with a least number of elements has an element.  An unknown list may have
-    an element, unless a condition is false even of an unknown one.  Pairs that surely have no
-    element of some kind are those of two known lists.
+    an element, unless a condition is false even of an unknown one.  If pairs surely have
+    no element of some kind, both lists are known.
     """
     match literal:
         case ("none", ("source", view, ("pairs", left, right) as base, *_), _):
@@ -394,7 +394,7 @@ def apart(scene: Scene, literal: Ground) -> Formula:
 
 
 def _has_values(scene: Scene, term: Ground) -> bool:
-    """Whether a known value of a term is one number, and no interval."""
+    """Return whether a known value of a term is one number, and no interval."""
     return scene.is_exact(term) or scene.declared(term) is not None
 
 
@@ -536,7 +536,7 @@ def polarity(scene: Scene, literal: Ground) -> Formula:
 
 
 def includes(inner: Ground, outer: Ground) -> bool:
-    """Whether every member of a source surely is a member of another, by their texts."""
+    """Return whether every member of a source surely is a member of another, by their texts."""
     _, view, base, conditions, within, marks = inner
     _, other_view, other_base, other_conditions, other_within, other_marks = outer
     if view != other_view or base[0] != "calls" or other_base[0] != "calls":
@@ -563,7 +563,7 @@ def include(scene: Scene, literal: Ground, other: Ground) -> Formula:
 
 
 def ordered(scene: Scene, one: int, two: int, three: int) -> Formula:
-    """A call that is earlier than a second one is earlier than those that the second precedes."""
+    """Return the formula that the order of three calls is transitive."""
     premise = both([scene.before(one, two), scene.before(two, three)])
     return implies(premise, scene.before(one, three))
 

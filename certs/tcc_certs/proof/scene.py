@@ -194,7 +194,7 @@ class Scene:
         """Add an actor.
 
         Raises:
-            ValueError: a branch has too many.  Each has the set of those that it is earlier than.
+            ValueError: a branch has too many.  Each call holds the set of the calls after it.
         """
         if len(self.actors) == MAX_ACTORS:
             raise ValueError("too many calls")
@@ -235,7 +235,7 @@ class Scene:
             literal = (literal[0], *sorted(literal[1:], key=order))
         return self._numbers.get(literal)
 
-    # What the declarations say of a term.
+    # Declarations of terms.
 
     def field(self, term: Ground) -> tuple[Field, bool] | None:
         """The field of a call, element or record that a term is, and whether it is an answer."""
@@ -301,7 +301,7 @@ class Scene:
         return None if declared is None else _kind(declared)
 
     def is_exact(self, term: Ground) -> bool:
-        """Whether a term surely has one known value, of which every other value surely differs."""
+        """Return whether a term surely has one known value that differs from all others."""
         match term[0]:
             case "const":
                 return term[1][0] not in NO_VALUE
@@ -318,23 +318,23 @@ class Scene:
         return is_plain(declared)
 
     def is_number(self, term: Ground) -> bool:
-        """Whether a term surely is a known number or time."""
+        """Return whether a term surely is a known number or time."""
         exact = self.is_exact(term) and self.kind(term) is not None
         return exact and not self.is_nullable(term)
 
     def is_nullable(self, term: Ground) -> bool:
-        """Whether a known value of a term may be null."""
+        """Return whether a known value of a term may be null."""
         return any(isinstance(one.type, NullableType) for one in self.declarations(term))
 
     def may_lack(self, term: Ground) -> bool:
-        """Whether a term may be absent."""
+        """Return whether a term may be absent."""
         if term[0] in ("const", "time", "counted", "count", "sum", "+", "-", "*"):
             return term == constant(("none", None))
         declared = self.declared(term)
         return declared is None or declared.optional
 
     def is_argument(self, term: Ground) -> bool:
-        """Whether a term is an argument or an attribute of the start: known, or surely absent."""
+        """Return whether a term is an argument or a given attribute: known, or surely absent."""
         field = self.field(term)
         return self.declared(term) is not None and not (field is not None and field[1])
 
@@ -504,7 +504,7 @@ class Scene:
         return self.lit("under" if wanted else "outside", of, scope)
 
     def is_short(self, of: Ground, pattern: str) -> bool:
-        """Whether a term surely is a text that can be compared with a pattern."""
+        """Return whether a term surely is a text that can be compared with a pattern."""
         declared = self.declared(of)
         if declared is None or not isinstance(declared.type, TextType) or not self.is_exact(of):
             return False
@@ -569,7 +569,7 @@ class Scene:
         ])  # fmt: skip
 
     def is_due(self, statement: int, call: int, view: int) -> Formula:
-        """That a call opens an obligation of a statement that is due before another call."""
+        """Return the formula that a call opens an obligation that is overdue at another call."""
         span = constant(("n", self.rules[statement].within))
         due = "+", ("time", ("call", call)), span
         late = self.lit("lt", due, ("time", ("call", view)))
@@ -631,7 +631,7 @@ _CALL = re.compile(r"(?<=\('(?:call|item)', )([0-9]+)(?=\))")
 
 
 def contradicts(literal: Ground) -> Ground | None:
-    """The literal that cannot be true beside a literal; None: there is no such literal."""
+    """Return the literal that contradicts a literal; None: there is no such literal."""
     match literal[0]:
         case "truth":
             return *literal[:3], not literal[3]
@@ -657,14 +657,14 @@ def _list_type(declared: Field) -> ListType | None:
 
 @cache
 def is_plain(declared: Field) -> bool:
-    """Whether all values of a field are known to be equal or different."""
+    """Return whether all values of a field are known to be equal or different."""
     if declared.type is None:
         return declared.values[-1:] != ("*",)
     return _is_plain(declared.type)
 
 
 def may_be_null(declared: Field) -> bool:
-    """Whether null may be a value of a field."""
+    """Return whether null may be a value of a field."""
     if declared.type is None:
         return "null" in declared.values
     return isinstance(declared.type, NullableType | UnionType | JsonType)

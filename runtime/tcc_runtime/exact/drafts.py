@@ -301,7 +301,7 @@ class _Values:
         return any(one.name == term[2] for one in tool.answers)
 
     def _holds(self, literal: Ground, truth: bool, states: Mapping[Ground, State]) -> bool:
-        """Whether a literal has a truth; true where it cannot be told yet."""
+        """Return whether a literal has a truth; true where it cannot be told yet."""
         terms = [self._state(term, states) for term in (operands(literal) or literal[1:2])]
         if None in terms:
             return True
@@ -331,7 +331,7 @@ class _Values:
 
 
 def holds(literal: Ground, states: Sequence[State]) -> bool:
-    """Whether a literal about values is true."""
+    """Return whether a literal about values is true."""
     match literal[0]:
         case "eq" | "ne":
             return meaning.compare("=", *states) is (literal[0] == "eq")

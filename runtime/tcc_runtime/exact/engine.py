@@ -453,7 +453,7 @@ class Search:
         )
 
     def _mentions(self, closed: Closed, call: int, new: frozenset[int]) -> bool:
-        """Whether an argument names a call, or a literal that came with it."""
+        """Return whether an argument names a call, or a literal that came with it."""
         named = closed.names | closed.needs
         if named & new or -1 - call in named:
             return True

@@ -152,7 +152,7 @@ class _Position:
         return self._machine.offer_for(at, states)
 
     def allows(self, call: SessionCall) -> bool:
-        """Whether a plan continues with a call."""
+        """Return whether a plan continues with a call."""
         offer = self._offer(call)
         return offer is not None and self._machine.look(self._held, offer).code is None
 

@@ -14,9 +14,10 @@ from typing import Any, TypeAlias
 
 from tcc_certs.errors import Rejected
 from tcc_certs.policy.forms import Constant, Rule
+from tcc_certs.policy.meaning import totals_of
 from tcc_certs.proof.ground import VIEW, ground
 from tcc_certs.proof.plans import Step, labels_in, set_of
-from tcc_certs.proof.reasons import amount_of, truth_at
+from tcc_certs.proof.reasons import truth_at
 from tcc_certs.session.machine import SessionMachine
 from tcc_certs.values.places import NONE, UNKNOWN, exact_number
 from tcc_runtime.exact.drafts import plain_draft
@@ -83,7 +84,7 @@ class Router:
         for weight, labels in self._weights_of(maker):
             for label in labels_in(labels):
                 call = self._plan.call(label)
-                key = self._adds(rule, label), weight, sum(amount_of(call, one) for one in totals)
+                key = self._adds(rule, label), weight, sum(totals_of(call)[one] for one in totals)
                 levels[key] = levels.get(key, 0) | 1 << label
         amounts = sorted({key[0] for key in levels if key[0] > 0})
         few = amounts[: -MAX_AMOUNTS : len(amounts) // MAX_AMOUNTS + 1]
@@ -100,7 +101,7 @@ class Router:
     def _adds(self, rule: Rule, label: int) -> Any:
         """What a call adds to a limit or a total; 0 of an open field."""
         if rule.kind == "total":
-            return amount_of(self._plan.call(label), rule.what)
+            return totals_of(self._plan.call(label))[rule.what]
         tool, states = self._plan.tool(label).name, self._plan.states(label)
         values = {("get", ("bound", 0), name): state for name, state in states.items()}
         where = [ground(one, {0: ("bound", 0), VIEW: ("call", 0)}) for one in rule.where]

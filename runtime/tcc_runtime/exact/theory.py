@@ -272,7 +272,7 @@ class Theory:
                 yield ("plan", variable, ()), fact_at_most(variable, most)
 
     def _is_listed(self, literal: Ground, view: Ground) -> bool:
-        """Whether a literal compares a listed field of a call with constants alone."""
+        """Return whether a literal compares a listed field of a call with constants alone."""
         if literal[0] not in _DIRECT - {"under", "outside"}:
             return False
         terms = [term for term in operands(literal) or literal[1:2] if term[0] != "const"]

@@ -241,7 +241,7 @@ def _typed(state: State, kind: FieldType) -> bool:
 
 
 def is_of(state: State, declared: Field) -> bool:
-    """Whether a state is a value of a field."""
+    """Return whether a state is a value of a field."""
     if declared.type is None:
         return state in places.listed_states(declared)
     try:
