@@ -119,7 +119,8 @@ def test_a_child_of_a_moved_session_goes_on_with_a_proof_about_the_new_policy(
 ) -> None:
     helper = TOOLS + "limit sum(refund.amount) <= 50\nbefore refund require find(same order)\n"
     child, ledger = artifact(helper), tmp_path / "helper.session"
-    proofs = [tcc.prove(child, implies=artifact(text)).proof for text in (OLD, NEW)]
+    new = NEW.replace("tool note", "tool extra\ntool note")
+    proofs = [tcc.prove(child, implies=artifact(text)).proof for text in (OLD, new)]
 
     def use(parent: tcc.Gate) -> None:
         with tcc.Gate(child, ledger=ledger, parent=parent, proof=proofs[0]) as gate:
@@ -129,17 +130,18 @@ def test_a_child_of_a_moved_session_goes_on_with_a_proof_about_the_new_policy(
         call(gate, "find", {"status": "open", "total": 90}, order="a")
         call(gate, "refund", order="a", amount=amount)
 
-    with moved(tmp_path, OLD, NEW, use) as parent:
+    with moved(tmp_path, OLD, new, use) as parent:
         with pytest.raises(Rejected, match="T102"):
             tcc.Gate(child, ledger=ledger, parent=parent, proof=proofs[0])
         with tcc.Gate(child, ledger=ledger, parent=parent, proof=proofs[1]) as gate:
             refund_of(gate, 25)
             gate.finish()
         call(parent, "refund", order="a", amount=55)
+        call(parent, "extra")
         parent.finish()
     sessions = tcc.Sessions.of(tmp_path / "store")
     above = tmp_path / "store" / f"{parent.session_id}.ledger"
-    artifacts = [bytes_of(artifact(text)) for text in (OLD, NEW)]
+    artifacts = [bytes_of(artifact(text)) for text in (OLD, new)]
 
     def judged(*named: bytes) -> Any:
         return tcc.validate(
