@@ -125,12 +125,13 @@ def report_proof(
     *,
     pin: str | None = None,
 ) -> CheckReport:
-    """The verdict on a proof about the core of an artifact; it never raises.
+    """Return the verdict on a proof about the core of an artifact; a refusal is a verdict.
 
     Args:
-        artifact: the whole file.  Its core is read.  Its certificates are checked only if the proof
-            uses its automaton.  With `implies`, or if the question is whether sessions can be
-            finished, the automaton must then have the plans of the core.
+        data: the proof.
+        artifact: the whole file.  Its core is read.  If the proof uses the automaton, the other
+            certificates are checked, too.  For such a proof of `implies` or of ends, the automaton
+            must also have the plans of the core.
         implies: another artifact, the whole file.  The proof has to show that every session of the
             first core is a session of the core of this artifact.
         pin: the digest that the first artifact must have, in hex.

@@ -64,7 +64,7 @@ def _forking(kind: Kind) -> str:
 
 
 def launcher(kind: Kind, *arguments: str) -> list[str]:
-    """A command that runs as a forked process does, for programs that start commands.
+    """Return a command whose process behaves as a forked one, for programs that start commands.
 
     Args:
         arguments: those of `tcc`, or of an interpreter: a file, or what ``-c`` or ``-m`` runs.
@@ -73,10 +73,12 @@ def launcher(kind: Kind, *arguments: str) -> list[str]:
 
 
 class Forked:
-    """A forked process, used as :class:`subprocess.Popen` is.
+    """A forked process, with the part of :class:`subprocess.Popen` that tests use.
 
     Args:
         arguments: those of `tcc`, or of an interpreter: a file, or what ``-c`` or ``-m`` runs.
+        env, cwd: the environment and the folder of the process.
+        kind: which process is forked: that of `tcc`, or that of servers of the SDK.
         stdin: whether it has a pipe to read from; otherwise its input is empty.
         buffering: of the pipes, as :func:`open` has it.
     """

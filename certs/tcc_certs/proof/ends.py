@@ -57,7 +57,7 @@ def stuck(plan: Plan) -> Iterator[Stuck]:
                 answers = [one.name for one in plan.tool(label).answers if one.type is None]
                 if not answers:
                     continue
-                key = _asked(plan, label)
+                key = _call_of(plan, label)
                 found.setdefault(key, set()).add(tuple([states[name] for name in answers]))
                 first.setdefault(key, label)
         for key, some in found.items():
@@ -105,22 +105,22 @@ def open_reason(plan: Plan) -> str:
 
 
 def _has_longer_answers(plan: Plan) -> bool:
-    """Return whether an end is nearer after one answer of a call than after another one.
+    """Return whether answers of a call lead to states with different distances to an end.
 
-    A gate lets a call through if `limit depth` leaves enough calls after one of its answers.
+    A gate looks only at the nearest one: after another answer, too few calls may be left.
     """
     for state in plan.reached():
         found: dict[Any, int] = {}
         for target, labels in plan.row(state):
             left = plan.automaton.calls_to_go[target]
             for label in labels_in(labels):
-                if found.setdefault(_asked(plan, label), left) != left:
+                if found.setdefault(_call_of(plan, label), left) != left:
                     return True
     return False
 
 
-def _asked(plan: Plan, label: int) -> Any:
-    """The tool and the listed arguments of a call."""
+def _call_of(plan: Plan, label: int) -> Any:
+    """Return the tool and the listed arguments of a label: equal for all answers of a call."""
     tool, states = plan.tool(label), plan.states(label)
     return tool.name, *[states[one.name] for one in tool.arguments if one.type is None]
 

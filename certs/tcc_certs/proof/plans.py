@@ -607,7 +607,10 @@ def _of_source(
 def most_counted(
     plan: Plan, scene: Scene, variable: Ground, named: Sequence[tuple[Ground, bool]] = ()
 ) -> Any | None:
-    """Return the greatest value of a count or a sum on a path; None: it is unbounded.
+    """Return an upper bound of a count or a sum on all paths; None: no bound is known.
+
+    Each call adds the greatest amount.  Keys, windows and marks are ignored.  The bound is 0 if no
+    path has such a call.
 
     Args:
         named: literals about listed fields of the call before which it is, with their truths.

@@ -230,11 +230,14 @@ class Counted(NamedTuple):
 
     Attributes:
         view: the call, or the end, before which they are.
+        tools: the tools of the calls.
         where: conditions of all of them, about a bound element.
         keys: of a limit, equalities of its keys with those of the view; None: it has a key that
             a call may lack, or that may change.
+        within: the window before the view, in milliseconds; None: the whole session.
+        marks: sources of `since`; calls before their last element do not count.
         field: the argument that is added; None: each call adds 1.
-        is_limit: whether a limit counts them.  It looks at a call when it decides that call.
+        is_limit: whether a limit counts them.  Its conditions hold when each call is decided.
         across: whether calls of other sessions count, too.
         has_time: whether conditions of a limit ask for the time or for an attribute.
     """
@@ -252,7 +255,7 @@ class Counted(NamedTuple):
 
 
 def counted_of(scene: Scene, variable: Variable) -> Counted | None:
-    """Return the calls that a variable counts; None: it is no count and no sum over calls."""
+    """Return which calls the value of a variable adds up; None: it is no count and no sum."""
     match variable:
         case ("value", ("counted", limit, call)) if scene.rules[limit].kind == "limit":
             return _of_limit(scene, scene.rules[limit], call)
@@ -331,9 +334,9 @@ def _is_part(one: Counted, other: Counted) -> bool:
 
 
 def _quotient(scene: Scene, one: Counted, other: Counted) -> Any | None:
-    """How many times more a call adds to `one` than to `other` at most; None: there is no bound.
+    """Return a bound of the ratio between what a call adds to `one` and to `other`.
 
-    Calls that only `other` adds up make it larger, so there is no multiple below 0.
+    None: there is no bound.  Calls that only `other` adds up never make `other` smaller.
     """
     all_added = added_by(scene, other.tools, other.field)
     if all_added is None or all_added[0] < 0:
@@ -366,10 +369,12 @@ def added_by(scene: Scene, tools: Iterable[str], field: str | None) -> tuple[Any
 
 
 def most_before(scene: Scene, variable: Variable, statement: int) -> Any | None:
-    """The greatest number that a limit or a total of the policy leaves; None: it leaves any.
+    """Return an upper bound of a count or a sum that follows from one limit or total.
 
-    The policy let the last counted call through.  So the amounts of all of them are within the
-    bound, because no other call adds less than 0.
+    None: none follows.  The policy let the last counted call through, and no call adds less than
+    0.  So the amounts of all counted calls are within the bound of the statement.  From the bound
+    of a total the least amount of the view is subtracted.  A bound of another amount is divided by
+    the least amount of a call, and multiplied by the greatest one.
     """
     counted, rule = counted_of(scene, variable), scene.rules.get(statement)
     if counted is None or counted.across or rule is None or statement < 0:
@@ -402,7 +407,7 @@ def _is_never_negative(scene: Scene, what: str) -> bool:
 
 
 def _is_bounded(scene: Scene, counted: Counted, rule: Any) -> bool:
-    """Return whether a limit counts each counted call together with the earlier ones."""
+    """Return whether a limit counts all these calls, and under one value of its keys."""
     part = _of_limit(scene, rule, counted.view)
     if part.keys is None:
         return False
@@ -441,7 +446,14 @@ def _least_of(scene: Scene, what: str, name: str, where: Iterable[Ground]) -> An
 
 
 def bounds_of(scene: Scene, what: str) -> Iterator[Any]:
-    """Numbers that no total exceeds: one for each limit or total, and one for all together."""
+    """Yield upper bounds of a total that follow from limits and totals of the policy.
+
+    A limit or a total gives one if it bounds each tool that adds to the total.  The last bound adds
+    up the bounds of all tools, if each tool has one.
+
+    Args:
+        what: of the total: ``depth``, ``price``, ``cost``, ``latency`` or ``epsilon``.
+    """
     core = scene.policy.core
     # A call that is none of the core counts under `limit depth`, and adds nothing to other totals.
     found = dict.fromkeys(core.tool_of, Fraction(what == "depth"))

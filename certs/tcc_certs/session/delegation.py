@@ -149,7 +149,7 @@ def validate_delegated(
     """Validate the ledger of a child together with the ledger of its parent.
 
     Args:
-        ledger, artifact: the ledger and artifact of the child.  Ledgers are read twice.
+        ledger, artifact: the ledger and artifact of the child.  Ledgers are iterated twice.
         parent, parent_artifact: the ledger and artifact of the session that the child's header
             names.
         key: the key of both sessions, 32 bytes.
@@ -158,7 +158,8 @@ def validate_delegated(
         pin: the digest of the child's artifact, hex.
 
     Returns:
-        the validation of the child, with findings S501 to S503 at the child's lines.
+        the validation of the child.  If its ledger holds, findings about the parent are added:
+        S501 to S503 at the child's lines, and at line 1 if the parent cannot be validated.
     """
     found = validation.validate(ledger, artifact, more=more, pin=pin, key=key)
     if not _holds(found):
@@ -201,10 +202,13 @@ def _holds(found: validation.SessionValidation) -> bool:
 
 
 def _read(files: Sequence[Ledger], artifacts: Sequence[CheckedArtifact]) -> _Ledger:
-    """Return the calls of a valid ledger.
+    """Return the header and the calls of a valid ledger.
 
     Args:
         artifacts: the artifacts that the files name.
+
+    Raises:
+        Rejected: D301 there is no record; S202 a call is none of its artifact.
     """
     found: _Ledger | None = None
     line = 0

@@ -20,10 +20,10 @@ _Shape: TypeAlias = "tuple[int, str | None]"  # how many calls are made again, a
 
 
 def lengthened(maker: Maker, session: Session, tick: Callable[[], None]) -> Session | None:
-    """Return a session that breaks the question and begins with another one; None: none was found.
+    """Repeat the last calls of a session until it breaks the question; None: it never did.
 
     Args:
-        session: its last call is only decided.
+        session: the gate has only decided its last call.  Here this call is done.
     """
     *before, last = session.calls
     session = replace(session, calls=(*before, done(maker, last)))

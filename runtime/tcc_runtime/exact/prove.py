@@ -400,7 +400,7 @@ def _wandered(work: _Work, maker: Maker, part: Part) -> None:
 
 
 def _lengthened(work: _Work, maker: Maker, part: Part) -> None:
-    """Look for a session beyond a limit: it repeats the calls of one that reaches a counted call.
+    """Look for a session beyond a limit: along a path, then by repeated calls.
 
     Raises:
         _Refuted: one was found.
@@ -452,7 +452,7 @@ def _compared(operator: str, name: str, value: Any) -> Node:
 
 
 def _exceeded(work: _Work, maker: Maker) -> None:
-    """Look for a session beyond a limit or a total, along a path of the automaton.
+    """Look for a session beyond a limit or a total, along paths of the automaton, if there is one.
 
     Raises:
         _Refuted: one was found.

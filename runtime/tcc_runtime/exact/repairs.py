@@ -180,9 +180,10 @@ class _Position:
 def repaired(
     maker: Maker, kind: str, draft: Draft, tick: Callable[[], None], most: int = MAX_REPAIRS
 ) -> tuple[Session, Replayed]:
-    """The best session that changes of a draft make, one after another.
+    """Change a draft while each change is better, or until its session breaks the question.
 
-    If a session breaks the question but for the policy, the next ones do, too.
+    Return the last session and its replay.  Once a session would break the question without the
+    policy, all later ones would, too.
     """
     if maker.route is not None and not _is_planned(maker, draft):
         draft = maker.route(draft) or draft
@@ -211,7 +212,7 @@ def repaired(
 
 
 def _asks(maker: Maker, kind: str, session: Session) -> bool:
-    """Return whether a session breaks the question if the policy allows all its calls."""
+    """Return whether a session breaks the question without the policy and the automaton."""
     return replayed(maker.without_policy(), kind, session).breaks is not None
 
 
@@ -357,10 +358,11 @@ def _repeated(draft: Draft, number: int, many: int) -> Draft:
 
 
 def counted(maker: Maker, draft: Draft) -> Iterator[Draft]:
-    """Drafts in which what the question counts or adds up is greater than its constants.
+    """Drafts that try to exceed the constants of a question with counts or sums.
 
-    They have many calls of one tool before the last call.  Number fields that the question names
-    have a great value first, and smaller ones then.  In every second draft the calls differ.
+    Each adds at most `MAX_COUNTED` calls of one tool before the last call.  Number fields that the
+    question names have a great value first, and then smaller ones.  In every second draft the calls
+    differ.
     """
     inside = list(walk(maker.policy.rules[-1]))
     if not any(isinstance(one, forms.Count | forms.Sum) for one in inside):
@@ -391,8 +393,8 @@ def _with_many(
 
     Args:
         states: of fields that are equal in all of them.
-        is_varied: whether the other fields differ; else they have plain values, or those of the
-            last call.
+        is_varied: whether the other fields differ.  Otherwise required arguments and answers have
+            plain values.
     """
     for turn in range(many):
         fields = (*tool.arguments, *tool.answers)

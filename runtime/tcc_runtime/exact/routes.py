@@ -68,9 +68,9 @@ class Router:
         return None
 
     def exceeding(self, maker: Maker) -> Iterator[Draft]:
-        """Drafts along paths beyond the limit or the total of the question.
+        """Yield drafts along paths that exceed a total, or a limit with a constant bound.
 
-        Those with calls of small amounts are first.
+        Each path has a greatest amount for a call, the small ones first.
         """
         *others, rule = maker.policy.rules
         if rule.kind == "total":
@@ -111,10 +111,12 @@ class Router:
         return 1 if rule.field is None else states.get(rule.field, ("n", 0))[1]
 
     def _heavy(self, levels: Sequence[tuple[Any, int]], most: Any) -> list[Step] | None:
-        """A path with the fewest calls whose total is above a bound.
+        """Return a shortest path whose amounts add up to more than `most`.
+
+        None: there is none, or the search is too large.
 
         Args:
-            levels: amounts with their labels, decreasing.
+            levels: amounts with sets of labels, the greatest first.  Other labels are not used.
         """
         plan = self._plan
         layer: dict[int, Any] = {plan.root: 0}
@@ -143,7 +145,7 @@ class Router:
     def followed(
         self, maker: Maker, draft: Draft, chain: Sequence[int], steps: Sequence[Step]
     ) -> Draft:
-        """The draft along a path that has some of its calls, in their order."""
+        """Return the draft along a path; `chain` has its calls that the path has, in order."""
         made = [one for one in chain if draft.tools[one] is not None]
         return self._with(maker, draft, made, steps)
 

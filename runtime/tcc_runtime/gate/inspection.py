@@ -396,12 +396,13 @@ class Budgeted(Inspection):
         Args:
             seed: 32 bytes; None draws one.
             quoter, atoms, adapters, settings: see :func:`tcc.search`.  ``after`` is set to the
-                calls of the session.  With a budget, the search has its caps, weights, `margin`,
-                `delta` and `atoms`, unless the costs of the artifact are fixed.
+                calls of the session.  With a budget, the search takes caps, weights, `margin`,
+                `delta` and `atoms` from it, unless the costs of the artifact are fixed.
 
         Raises:
             ValueError: see :meth:`word`.
             SettingsError: a setting is out of its range, or the budget has another value for it.
+            Refused: R303, R305, R306: the cost of the search cannot be recorded.
             Rejected: A101 to A107, of the registry; E101 to E104, of atoms.
         """
         from tcc_runtime.run import search
